@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace has far fewer distinct addresses than frames in stacks, and far fewer
+// distinct places in modules than addresses (every image loads them elsewhere).
+// So an address is looked up in two steps, each remembered: to its module and
+// offset, and from there to its frames. Names are fetched once per offset.
+
+#include "analyze/frames.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "wire/event.h"
+
+namespace malloscope::analyze {
+
+size_t FrameTable::FrameHash::operator()(const Frame& frame) const {
+  std::hash<std::string> hash;
+  size_t h = hash(frame.function);
+  h = h * 31 + hash(frame.file);
+  h = h * 31 + hash(frame.module);
+  return h * 31 + static_cast<size_t>(frame.line);
+}
+
+FrameId FrameTable::intern(const Frame& frame) {
+  auto [found, fresh] = ids_.try_emplace(frame, FrameId{static_cast<uint32_t>(frames_.size())});
+  if (fresh) frames_.push_back(frame);
+  return found->second;
+}
+
+FrameTable::Run FrameTable::add_run(std::span<const Frame> frames) {
+  Run run = {static_cast<uint32_t>(runs_.size()), static_cast<uint32_t>(frames.size())};
+  for (const Frame& frame : frames) runs_.push_back(intern(frame));
+  return run;
+}
+
+FrameTable::Run FrameTable::resolve_in(uint64_t module, uint64_t offset) {
+  auto [found, fresh] = by_offset_.try_emplace({offset, module});
+  if (!fresh) return found->second;
+  const symbols::ModuleFile& file = modules_[module];
+  std::vector<Frame> frames;
+  for (symbols::SymbolFrame& s : naming_.frames(file, offset)) {
+    bool plumbing = naming_.is_plumbing(s.function, file.path);
+    frames.push_back({std::move(s.function), std::move(s.file), s.line, file.path, plumbing});
+  }
+  return found->second = add_run(frames);
+}
+
+FrameTable::Run FrameTable::resolve(const trace::Module* module, uint64_t pc) {
+  if (!module) {
+    Frame frame;
+    frame.function = fmt::format("{:#x}", pc);
+    return add_run({&frame, 1});
+  }
+  auto [found, fresh] = module_of_.try_emplace(module);
+  if (fresh) {
+    auto [id, unknown] =
+        module_ids_.try_emplace(module->path + '\0' + module->build_id, modules_.size());
+    if (unknown) modules_.push_back({module->path, module->build_id});
+    found->second = id->second;
+  }
+  return resolve_in(found->second, pc - module->bias);
+}
+
+std::span<const FrameId> FrameTable::at(const trace::Image& image, uint32_t generation,
+                                        uint64_t address) {
+  auto [found, fresh] =
+      by_address_.try_emplace({address, uint64_t{raw(image.id)} << 32 | generation});
+  if (fresh) {
+    // A return address is behind the call, maybe already in the next line or function.
+    uint64_t pc = address & wire::kInterrupted ? address & ~wire::kInterrupted : address - 1;
+    Run run = resolve(image.module_of(pc, generation), pc);
+    found->second = run;
+  }
+  return std::span(runs_).subspan(found->second.first, found->second.count);
+}
+
+void FrameTable::stack(ImageId id, StackId stack, std::vector<FrameId>* frames) {
+  const trace::Image& image = tables_.image(id);
+  frames->clear();
+  image.stacks.frames(stack, &addresses_);
+  for (uint64_t address : addresses_) {
+    std::span<const FrameId> here = at(image, image.stacks.generation(stack), address);
+    frames->insert(frames->end(), here.begin(), here.end());
+  }
+  if (frames->empty()) frames->push_back(intern({"[unknown]", "", 0, "", false}));
+}
+
+FrameId FrameTable::site(ImageId id, StackId stack) {
+  const trace::Image& image = tables_.image(id);
+  image.stacks.frames(stack, &addresses_);
+  for (uint64_t address : addresses_)
+    for (FrameId candidate : at(image, image.stacks.generation(stack), address))
+      if (!frame(candidate).plumbing) return candidate;
+  if (addresses_.empty()) return intern({"[unknown]", "", 0, "", false});
+  return at(image, image.stacks.generation(stack), addresses_[0])[0];
+}
+
+FrameTable::Root FrameTable::root(ImageId image, StackId id) const {
+  const trace::StackTable& stacks = tables_.image(image).stacks;
+  if (stacks.flags(id) & wire::kStackCut) return Root::kCut;
+  return stacks.flags(id) & wire::kStackStopped || !stacks.defined(id) ? Root::kStopped
+                                                                       : Root::kReached;
+}
+
+}  // namespace malloscope::analyze

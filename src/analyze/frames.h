@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frames of recorded stacks, with names. Equal frames are one: a FrameId
+// stands for function, file, line and module, whatever image they were met in.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "symbols/symbolizer.h"
+#include "trace/tables.h"
+
+namespace malloscope::analyze {
+
+enum class FrameId : uint32_t {};
+
+struct Frame {
+  std::string function;  // Never empty.
+  std::string file;      // Empty if not known.
+  int line = 0;          // 0 if not known.
+  std::string module;    // Path; empty if not known.
+  bool plumbing = false;
+
+  bool operator==(const Frame&) const = default;
+};
+
+// What we ask of the symbols.
+class Naming {
+ public:
+  virtual ~Naming() = default;
+  // The frames at an instruction, innermost inlined first, at least one.
+  virtual std::vector<symbols::SymbolFrame> frames(const symbols::ModuleFile& module,
+                                                   uint64_t offset) = 0;
+  // Whether the frame belongs to the allocator or the standard library.
+  virtual bool is_plumbing(const std::string& function, const std::string& module) = 0;
+  // Why a module has few names or none, as a sentence; empty if all is known.
+  virtual std::string remark(const symbols::ModuleFile& module) { return (void)module, ""; }
+};
+
+class FrameTable {
+ public:
+  // Both must outlive the table; the tables must not change any more.
+  FrameTable(const trace::Tables& tables, Naming& naming) : tables_(tables), naming_(naming) {}
+
+  const Frame& frame(FrameId id) const { return frames_[static_cast<uint32_t>(id)]; }
+
+  // The frames of a stack, innermost first, at least one.
+  void stack(ImageId image, StackId id, std::vector<FrameId>* frames);
+
+  // The frame to blame for a stack's allocations: the innermost that is no plumbing, or,
+  // if all are, the innermost.
+  FrameId site(ImageId image, StackId id);
+
+  // Where a stack ends on the outside.
+  enum class Root { kReached, kCut, kStopped };
+  Root root(ImageId image, StackId id) const;
+
+ private:
+  struct Place {  // A return address in an image, or an offset in a module.
+    uint64_t where;
+    uint64_t whose;
+    bool operator==(const Place&) const = default;
+  };
+  struct PlaceHash {
+    size_t operator()(const Place& p) const {
+      uint64_t h = (p.where ^ p.whose * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
+      return h ^ h >> 32;
+    }
+  };
+  struct FrameHash {
+    size_t operator()(const Frame& frame) const;
+  };
+  struct Run {  // In runs_.
+    uint32_t first;
+    uint32_t count;
+  };
+
+  std::span<const FrameId> at(const trace::Image& image, uint32_t generation, uint64_t address);
+  Run resolve(const trace::Module* module, uint64_t pc);
+  Run resolve_in(uint64_t module, uint64_t offset);
+  Run add_run(std::span<const Frame> frames);
+  FrameId intern(const Frame& frame);
+
+  const trace::Tables& tables_;
+  Naming& naming_;
+  std::vector<Frame> frames_;
+  std::unordered_map<Frame, FrameId, FrameHash> ids_;
+  std::vector<FrameId> runs_;
+  std::unordered_map<Place, Run, PlaceHash> by_address_;
+  std::unordered_map<Place, Run, PlaceHash> by_offset_;
+  std::vector<symbols::ModuleFile> modules_;
+  std::unordered_map<std::string, uint64_t> module_ids_;
+  std::unordered_map<const trace::Module*, uint64_t> module_of_;
+  std::vector<uint64_t> addresses_;  // Scratch.
+};
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace read through once: its tables, the accounts of the selected images and
+// the names of their frames. What every report begins with.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyze/accounts.h"
+#include "analyze/frames.h"
+#include "analyze/sites.h"
+#include "base/error.h"
+#include "trace/tables.h"
+
+namespace malloscope::analyze {
+
+class Reading {
+ public:
+  // `progress` is called now and then with the share of the file that has been read.
+  static Result<std::unique_ptr<Reading>> open(const std::string& path, Selection selection,
+                                               std::function<void(double)> progress = {});
+  // For tests and for traces that did not come from a file.
+  Reading(std::string path, trace::Tables tables, std::unique_ptr<Accounts> accounts,
+          std::unique_ptr<Naming> naming);
+
+  const std::string& path() const { return path_; }
+  const trace::Tables& tables() const { return tables_; }
+  const Accounts& accounts() const { return *accounts_; }
+  FrameTable& frames() { return frames_; }
+  const std::vector<Site>& sites();
+  // Why the functions or lines of a module are not known, as a sentence, or empty.
+  std::string remark(const std::string& module_path);
+  std::vector<const trace::Image*> selected() const;
+  // Ticks of the recording's end, or of the last thing known if it was cut short.
+  uint64_t end_tick() const;
+
+ private:
+  std::string path_;
+  trace::Tables tables_;
+  std::unique_ptr<Accounts> accounts_;
+  std::unique_ptr<Naming> naming_;
+  FrameTable frames_;
+  std::optional<std::vector<Site>> sites_;
+};
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory for the recorder: taken from the kernel in large pieces, handed out from
+// the front, never given back. Lock-free, so that any hook may take from it,
+// a signal handler's too.
+//
+// Pages are marked MADV_WIPEONFORK: in a forked child everything that came from
+// an arena reads as zero. That is how the recorder learns that it is in a child,
+// without a hook, and why a child can never continue its parent's state.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/attributes.h"
+#include "base/syscall.h"
+
+namespace malloscope {
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+inline constexpr size_t kPageBytes = 4096;
+
+// Zeroed pages that a forked child sees as zero again. nullptr if there are none to be had.
+inline void* map_wiped_on_fork(size_t bytes) {
+  void* memory = sys::map(bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+  if (memory && sys::advise(memory, bytes, MADV_WIPEONFORK) < 0) {
+    sys::unmap(memory, bytes);
+    return nullptr;
+  }
+  return memory;
+}
+
+// A constinit object; itself not wiped, so it must be reset() in a child.
+class Arena {
+ public:
+  // Zeroed, 64-byte aligned. nullptr if the kernel gives no more.
+  void* take(size_t bytes) {
+    bytes = (bytes + 63) & ~size_t{63};
+    if (bytes > kPieceBytes / 4) return map_wiped_on_fork(round_to_page(bytes));
+    for (;;) {
+      uintptr_t piece = piece_.load(std::memory_order_acquire);
+      if (piece) {
+        size_t at = reinterpret_cast<Piece*>(piece)->used.fetch_add(bytes);
+        if (at + bytes <= kPieceBytes) return reinterpret_cast<char*>(piece) + at;
+      }
+      void* fresh = map_wiped_on_fork(kPieceBytes);
+      if (!fresh) return nullptr;
+      static_cast<Piece*>(fresh)->used.store(64);
+      if (!piece_.compare_exchange_strong(piece, reinterpret_cast<uintptr_t>(fresh)))
+        sys::unmap(fresh, kPieceBytes);
+    }
+  }
+
+  template <typename T>
+  T* take_array(size_t count) {
+    return static_cast<T*>(take(count * sizeof(T)));
+  }
+
+  // Forgets everything handed out; for a forked child, where it has been wiped.
+  void reset() { piece_.store(0, std::memory_order_relaxed); }
+
+ private:
+  static constexpr size_t kPieceBytes = 1 << 20;
+  struct Piece {
+    std::atomic<size_t> used;
+  };
+  static size_t round_to_page(size_t bytes) { return (bytes + kPageBytes - 1) & ~(kPageBytes - 1); }
+
+  std::atomic<uintptr_t> piece_ = 0;
+};
+
+}  // namespace malloscope

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clock that stamps events: the CPU's own counter, which costs 10 ns and no
+// system call. Ticks are the counter divided by a power of two so that one is
+// about 100 ns; the trace says how long a tick is.
+//
+// A plain read may be executed before earlier loads have finished: a thread that
+// has just been handed a block could stamp its free before the allocation. An
+// ordered read waits for them (10 ns becomes 20). While a process has only one
+// thread there is nobody to be out of order with, and a plain read will do.
+
+#pragma once
+
+#include <cstdint>
+
+#include "base/attributes.h"
+
+namespace malloscope {
+
+#if defined(__x86_64__)
+MSCOPE_FAST uint64_t cycles() {
+  uint32_t low, high;
+  asm volatile("rdtsc" : "=a"(low), "=d"(high));
+  return static_cast<uint64_t>(high) << 32 | low;
+}
+MSCOPE_FAST uint64_t cycles_ordered() {
+  uint32_t low, high;
+  asm volatile("lfence; rdtsc" : "=a"(low), "=d"(high) : : "memory");
+  return static_cast<uint64_t>(high) << 32 | low;
+}
+MSCOPE_FAST void pause() { asm volatile("pause"); }
+#else
+#error "the clock of this CPU is to be added here"
+#endif
+
+}  // namespace malloscope

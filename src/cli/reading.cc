@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the verbs that read a trace share: progress, warnings, complaints, colours.
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <set>
+
+#include "cli/commands.h"
+#include "output/words.h"
+
+namespace malloscope::cli {
+namespace {
+
+// "reading 42 %" on a terminal, after the first half second, and wiped away at the end.
+class Progress {
+ public:
+  ~Progress() {
+    if (shown_ >= 0) fmt::print(stderr, "\r\033[K");
+  }
+
+  void show(double share) {
+    using namespace std::chrono_literals;
+    int percent = static_cast<int>(share * 100);
+    if (percent == shown_ || std::chrono::steady_clock::now() - begin_ < 500ms) return;
+    shown_ = percent;
+    fmt::print(stderr, "\rmalloscope: reading {} %", percent);
+    std::fflush(stderr);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  int shown_ = -1;
+};
+
+std::string pids_of(const trace::Tables& tables) {
+  std::set<int> pids;
+  for (const trace::Image& image : tables.images) pids.insert(image.pid);
+  std::string text;
+  size_t listed = 0;
+  for (int pid : pids) {
+    if (++listed > 20) return text + fmt::format(" and {} more", pids.size() - 20);
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", pid);
+  }
+  return text;
+}
+
+}  // namespace
+
+int complain(int exit_code, std::string_view sentence) {
+  fmt::print(stderr, "malloscope: {}\n", output::printable(sentence));
+  return exit_code;
+}
+
+std::unique_ptr<analyze::Reading> read_trace(const std::string& path, std::optional<int> pid,
+                                             int* exit_code) {
+  Result<std::unique_ptr<analyze::Reading>> reading = [&] {
+    Progress progress;
+    std::function<void(double)> show;
+    if (isatty(STDERR_FILENO)) show = [&progress](double share) { progress.show(share); };
+    return analyze::Reading::open(path, analyze::Selection{pid}, show);
+  }();
+  if (!reading) {
+    *exit_code = complain(kUnreadable, reading.error().sentence);
+    return nullptr;
+  }
+  const trace::Tables& tables = (*reading)->tables();
+  if (pid && (*reading)->selected().empty()) {
+    *exit_code = complain(kUsage, fmt::format("process {} is not in {}, which has {}", *pid, path,
+                                              tables.images.empty() ? "none" : pids_of(tables)));
+    return nullptr;
+  }
+  if (!tables.complete)
+    complain(kOk, fmt::format("warning: {} is not complete: {}", path,
+                              tables.incomplete_because.empty() ? "its end is missing"
+                                                                : tables.incomplete_because));
+  return std::move(*reading);
+}
+
+bool wants_color(Color color, std::FILE* stream) {
+  if (color != Color::kAuto) return color == Color::kAlways;
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return isatty(fileno(stream)) && (!no_color || !*no_color) &&
+         !(term && std::string_view(term) == "dumb");
+}
+
+size_t terminal_width(std::FILE* stream) {
+  winsize size = {};
+  if (ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 100;
+}
+
+}  // namespace malloscope::cli

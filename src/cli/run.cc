@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// `malloscope run`: record a program, then print the page. The program's own exit
+// code is ours, unless the trace could not be written and the program said 0.
+
+#include <fmt/format.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <regex>
+
+#include "cli/commands.h"
+#include "collect/launch.h"
+
+namespace malloscope::cli {
+namespace {
+
+// Installed, it lies in the library folder; built, beside our own folder.
+std::string find_recorder() {
+  char self[PATH_MAX];
+  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (n <= 0) return {};
+  std::string folder(self, static_cast<size_t>(n));
+  folder.resize(folder.rfind('/'));
+  for (const char* place : {"/../lib/malloscope/libmalloscope.so", MSCOPE_RECORDER_FROM_BIN}) {
+    std::string candidate = folder + place;
+    char real[PATH_MAX];
+    if (access(candidate.c_str(), R_OK) == 0 && realpath(candidate.c_str(), real)) return real;
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_command(const RunOptions& options) {
+  collect::LaunchOptions launch;
+  launch.command = options.command;
+  launch.output = options.output;
+  launch.overwrite = options.force;
+  launch.follow = options.follow;
+  launch.only = options.only;
+  launch.drop_when_full = options.drop_when_full;
+  launch.recorder = find_recorder();
+  if (launch.recorder.empty())
+    return complain(kUsage,
+                    "the recorder (libmalloscope.so) is not where it was installed; install "
+                    "Malloscope again");
+  if (!options.only.empty()) {
+    try {
+      std::regex test(options.only);
+    } catch (const std::regex_error&) {
+      return complain(kUsage,
+                      fmt::format("--only '{}' is not a regular expression", options.only));
+    }
+  }
+
+  auto result = collect::launch(launch);
+  if (!result) return complain(kUsage, result.error().sentence);
+  if (!result->cannot_run.empty()) return complain(result->exit_code, result->cannot_run);
+  if (!result->obstacle.empty()) {
+    complain(0, fmt::format("nothing was recorded: {}", result->obstacle));
+    return result->exit_code;
+  }
+  if (!result->warning.empty()) complain(0, result->warning);
+  if (!options.quiet) print_page(result->trace, std::nullopt, stderr, options.color);
+  if (result->still_running > 0)
+    complain(0, fmt::format("{} process(es) are still running and go on being recorded; {} is "
+                            "complete when the last one ends",
+                            result->still_running, result->trace));
+  if (!result->problem.empty())
+    return complain(result->exit_code ? result->exit_code : kUnreadable,
+                    fmt::format("the trace is not complete: {}", result->problem));
+  return result->exit_code;
+}
+
+}  // namespace malloscope::cli

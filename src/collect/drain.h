@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the lanes of the recorded processes and turns what they hold into chunks.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "collect/file_writer.h"
+#include "wire/encode.h"
+#include "wire/lane.h"
+#include "wire/records.h"
+#include "wire/stacks.h"
+
+namespace malloscope::collect {
+
+// An image as the collector knows it while its lanes are being read.
+struct DrainedImage {
+  ImageId id = ImageId::kNone;
+  uint32_t stamp = 0;
+  std::string executable;
+  uint64_t lost = 0;
+  uint64_t last_tick = 0;       // Of its latest event.
+  uint32_t garbled_lanes = 0;   // Lanes whose words made no sense.
+  std::vector<wire::ThreadRecord> threads;
+  wire::StackEncoder stacks;
+};
+
+class Drain {
+ public:
+  Drain(wire::SharedMemory shared, uint32_t segment_count, FileWriter* file);
+
+  // From now on the lanes of this slot are read.
+  void add_image(uint32_t slot, std::unique_ptr<DrainedImage> image);
+  DrainedImage* image(uint32_t slot) { return images_[slot].get(); }
+
+  // Writes every event stamped before `limit_tick`, from every lane.
+  void pass(uint64_t limit_tick);
+
+  // Writes all that an image left behind, and gives back its lanes and segments. To be
+  // called once it can write no more.
+  std::unique_ptr<DrainedImage> take_out(uint32_t slot);
+
+  uint64_t events() const { return events_; }
+  uint32_t live_lanes() const { return live_lanes_; }
+
+  // Writes what is still in memory; part of pass() and take_out() for their callers' sake.
+  void flush(uint64_t limit_tick);
+
+ private:
+  struct Lane {
+    uint32_t owner_slot = 0;  // Valid if thread is set.
+    ThreadId thread = ThreadId::kNone;
+    uint32_t segment = 0;
+    uint32_t at = 0;     // Words of the segment that have been read.
+    uint64_t tick = 0;
+    bool garbled = false;
+    bool counted = false;  // ... in garbled_lanes.
+  };
+
+  void read_lane(uint32_t number, uint64_t limit_tick);
+  void meet_lane(uint32_t number, DrainedImage* image);
+  void free_lane(uint32_t number);
+  uint32_t read_words(Lane& lane, DrainedImage& image, const uint64_t* words, uint32_t from,
+                      uint32_t to, uint64_t limit_tick);
+  bool read_extended(Lane& lane, DrainedImage& image, const uint64_t* words, uint32_t count,
+                     uint64_t limit_tick, bool* stop);
+  void return_segment(uint32_t number);
+  void write_events();
+
+  wire::SharedMemory shared_;
+  uint32_t segment_count_;
+  FileWriter* file_;
+  wire::EventEncoder encoder_;
+  std::vector<std::unique_ptr<DrainedImage>> images_;
+  std::vector<Lane> lanes_;
+  wire::Packer threads_, modules_, mappings_;
+  bool run_open_ = false;
+  uint64_t events_ = 0;
+  uint32_t live_lanes_ = 0;
+};
+
+}  // namespace malloscope::collect

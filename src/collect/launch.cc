@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Three processes take part: the program, this launcher, which is its parent, and
+// the collector, which outlives both if it must.
+//
+// Program and launcher share a process group, so the terminal treats them as one
+// job. What the terminal sends (Ctrl-C, Ctrl-\, Ctrl-Z) reaches the program by
+// itself; the launcher lets it pass. What somebody sends to the launcher alone it
+// hands on. When the program stops the launcher stops too, so that the shell gets
+// its prompt back, and both continue together.
+
+#include "collect/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "collect/collector.h"
+#include "collect/program_check.h"
+#include "collect/session.h"
+
+extern char** environ;
+
+namespace malloscope::collect {
+namespace {
+
+// The signals of the launcher's own, kept while it has them blocked.
+struct Signals {
+  sigset_t all, before;
+  Signals() {
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+  }
+  ~Signals() { sigprocmask(SIG_SETMASK, &before, nullptr); }
+};
+
+int open_output(const std::string& path, bool overwrite) {
+  return open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL), 0600);
+}
+
+std::string default_name(const std::string& program, int pid, int number) {
+  std::string name = program.substr(program.rfind('/') + 1);
+  return fmt::format("malloscope.{}.{}.mscope{}", name, pid,
+                     number ? fmt::format(".{}", number) : "");
+}
+
+// LD_PRELOAD with the recorder first.
+void preload(const std::string& recorder) {
+  const char* old = getenv("LD_PRELOAD");
+  std::string list = recorder + (old && *old ? std::string(":") + old : "");
+  setenv("LD_PRELOAD", list.c_str(), 1);
+}
+
+struct Child {
+  pid_t pid = -1;
+  int go = -1;      // Writing a byte lets it exec.
+  int failure = -1;  // Holds errno if exec failed; closed by a successful exec.
+};
+
+// The program, waiting to be let go.
+Result<Child> fork_program(const std::string& path, const std::vector<std::string>& command,
+                           const std::string& recorder, const Signals& signals) {
+  int go[2], failure[2];
+  if (pipe2(go, O_CLOEXEC) != 0 || pipe2(failure, O_CLOEXEC) != 0)
+    return fail(fmt::format("cannot make a pipe: {}", strerror(errno)));
+  std::vector<char*> argv;
+  for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+
+  pid_t pid = fork();
+  if (pid < 0) return fail(fmt::format("cannot start a process: {}", strerror(errno)));
+  if (pid == 0) {
+    char byte;
+    close(go[1]);
+    if (read(go[0], &byte, 1) != 1) _exit(127);
+    if (!recorder.empty()) preload(recorder);
+    sigprocmask(SIG_SETMASK, &signals.before, nullptr);
+    execve(path.c_str(), argv.data(), environ);
+    int error = errno;
+    // A text file without #! is a shell script, by old custom.
+    if (error == ENOEXEC) {
+      argv[0] = const_cast<char*>(path.c_str());
+      argv.insert(argv.begin(), const_cast<char*>("/bin/sh"));
+      execve("/bin/sh", argv.data(), environ);
+    }
+    [[maybe_unused]] ssize_t n = write(failure[1], &error, sizeof error);
+    _exit(127);
+  }
+  close(go[0]);
+  close(failure[1]);
+  return Child{pid, go[1], failure[0]};
+}
+
+// 0, or the errno of the exec that failed.
+int let_go(const Child& child) {
+  int error = 0;
+  if (write(child.go, "!", 1) != 1) error = errno;
+  close(child.go);
+  if (read(child.failure, &error, sizeof error) != sizeof error) error = 0;
+  close(child.failure);
+  return error;
+}
+
+// Stands in for the program until it ends. Returns the status, as from wait().
+int attend(pid_t program, rusage* usage) {
+  sigset_t all;
+  sigfillset(&all);
+  for (;;) {
+    siginfo_t info;
+    if (sigwaitinfo(&all, &info) < 0) continue;
+    if (info.si_signo != SIGCHLD) {
+      // From the kernel: the terminal's, and the program has it too.
+      if (info.si_code <= 0 && info.si_pid != program) kill(program, info.si_signo);
+      continue;
+    }
+    int status;
+    while (wait4(program, &status, WNOHANG | WUNTRACED, usage) == program) {
+      if (!WIFSTOPPED(status)) {
+        // What was meant for the program must not end us now.
+        timespec at_once = {};
+        while (sigtimedwait(&all, &info, &at_once) > 0) {
+        }
+        return status;
+      }
+      raise(SIGSTOP);
+      // Continued; perhaps without the program.
+      kill(program, SIGCONT);
+    }
+  }
+}
+
+int exit_code_of(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// Runs the program without recording it.
+Result<LaunchResult> run_plain(const ProgramCheck& check, const LaunchOptions& options) {
+  Signals signals;
+  auto child = fork_program(check.path, options.command, "", signals);
+  if (!child) return std::unexpected(child.error());
+  LaunchResult result;
+  result.obstacle = check.obstacle;
+  int error = let_go(*child);
+  rusage usage = {};
+  result.exit_code = exit_code_of(attend(child->pid, &usage));
+  if (error) {
+    result.cannot_run = fmt::format("cannot run {}: {}", check.path, strerror(error));
+    result.exit_code = error == ENOENT ? 127 : 126;
+  }
+  return result;
+}
+
+// The collector's side of the fork; does not return.
+[[noreturn]] void become_collector(Session session, int fd, const std::string& trace, int launcher,
+                                   const CollectorOptions& options) {
+  setsid();
+  // Whoever waits for our output to end must not have to wait for the collector.
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int i = 0; i < 3; ++i) dup2(null, i);
+  {
+    FileWriter file(fd, trace);
+    collect(&session, &file, launcher, options);
+  }
+  _exit(0);
+}
+
+}  // namespace
+
+Result<LaunchResult> launch(const LaunchOptions& options) {
+  LaunchResult result;
+  auto check = check_program(options.command[0]);
+  if (!check) {
+    result.cannot_run = check.error().sentence;
+    result.exit_code = check.error().not_found ? 127 : 126;
+    return result;
+  }
+  if (!options.output.empty() && !options.overwrite && access(options.output.c_str(), F_OK) == 0)
+    return fail(fmt::format("{} exists already; name another file, or say --force to replace it",
+                            options.output));
+  if (!check->obstacle.empty()) return run_plain(*check, options);
+  result.warning = check->warning;
+
+  auto session = Session::create(options.recorder,
+                                 {.follow = options.follow, .drop_when_full = options.drop_when_full});
+  if (!session) return std::unexpected(session.error());
+
+  Signals signals;
+  auto child = fork_program(check->path, options.command, session->preload_path(), signals);
+  if (!child) return std::unexpected(child.error());
+  auto give_up = [&](std::string sentence) -> Result<LaunchResult> {
+    close(child->go);
+    waitpid(child->pid, nullptr, 0);
+    return fail(std::move(sentence));
+  };
+
+  // The trace's default name holds the program's pid, so it comes after the fork.
+  int fd = -1;
+  result.trace = options.output;
+  if (result.trace.empty()) {
+    for (int number = 0; fd < 0; ++number) {
+      result.trace = default_name(check->path, child->pid, number);
+      fd = open_output(result.trace, false);
+      if (fd < 0 && errno != EEXIST) break;
+    }
+  } else {
+    fd = open_output(result.trace, options.overwrite);
+  }
+  if (fd < 0) return give_up(fmt::format("cannot write {}: {}", result.trace, strerror(errno)));
+
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    return give_up(fmt::format("cannot make a socket: {}", strerror(errno)));
+  CollectorOptions collector_options;
+  collector_options.launched_pid = child->pid;
+  collector_options.command = options.command;
+  collector_options.only = options.only;
+  collector_options.follow = options.follow;
+  collector_options.settings = {fmt::format("follow={}", options.follow),
+                                fmt::format("on-full={}", options.drop_when_full ? "drop" : "wait")};
+  if (!options.only.empty()) collector_options.settings.push_back("only=" + options.only);
+
+  pid_t collector = fork();
+  if (collector < 0) return give_up(fmt::format("cannot start the collector: {}", strerror(errno)));
+  if (collector == 0) {
+    close(pair[0]);
+    close(child->go);
+    close(child->failure);
+    sigprocmask(SIG_SETMASK, &signals.before, nullptr);
+    become_collector(std::move(*session), fd, result.trace, pair[1], collector_options);
+  }
+  session->disown();
+  close(pair[1]);
+  close(fd);
+  LauncherMessage message;
+  if (recv(pair[0], &message, sizeof message, 0) != sizeof message)
+    return give_up("the collector did not start");
+
+  int error = let_go(*child);
+  LauncherMessage exited = {.kind = LauncherMessage::kExited};
+  rusage usage = {};
+  exited.status = attend(child->pid, &usage);
+  exited.max_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+  result.exit_code = exit_code_of(exited.status);
+  if (error) {
+    result.cannot_run = fmt::format("cannot run {}: {}", check->path, strerror(error));
+    result.exit_code = error == ENOENT ? 127 : 126;
+  }
+  send(pair[0], &exited, sizeof exited, MSG_NOSIGNAL);
+  if (recv(pair[0], &message, sizeof message, 0) != sizeof message) {
+    result.problem = "the collector was killed; the trace ends where it was";
+  } else if (message.kind == LauncherMessage::kStillRunning) {
+    result.still_running = message.number;
+  } else {
+    message.text[sizeof message.text - 1] = 0;
+    result.problem = message.text;
+    waitpid(collector, nullptr, 0);
+  }
+  close(pair[0]);
+  if (error) {
+    unlink(result.trace.c_str());
+    result.trace.clear();
+  }
+  return result;
+}
+
+}  // namespace malloscope::collect

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "collect/process_info.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace malloscope::collect {
+
+static std::string contents(const std::string& path) {
+  std::string all;
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return all;
+  char buffer[4096];
+  for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0 && all.size() < (1 << 20);)
+    all.append(buffer, static_cast<size_t>(n));
+  close(fd);
+  return all;
+}
+
+std::string executable_of(int pid) {
+  char path[4096];
+  ssize_t n = readlink(fmt::format("/proc/{}/exe", pid).c_str(), path, sizeof path);
+  return n > 0 ? std::string(path, static_cast<size_t>(n)) : std::string();
+}
+
+std::vector<std::string> command_of(int pid) {
+  std::vector<std::string> command;
+  std::string all = contents(fmt::format("/proc/{}/cmdline", pid));
+  for (size_t at = 0; at < all.size();) {
+    size_t end = all.find('\0', at);
+    if (end == std::string::npos) end = all.size();
+    command.push_back(all.substr(at, end - at));
+    at = end + 1;
+  }
+  return command;
+}
+
+int parent_of(int pid) {
+  // pid (name) state ppid; the name may hold anything, so look behind its last parenthesis.
+  std::string stat = contents(fmt::format("/proc/{}/stat", pid));
+  size_t end = stat.rfind(')');
+  if (end == std::string::npos || end + 4 > stat.size()) return 0;
+  return atoi(stat.c_str() + end + 4);
+}
+
+uint64_t peak_rss_of(int pid) {
+  std::string status = contents(fmt::format("/proc/{}/status", pid));
+  size_t at = status.find("VmHWM:");
+  return at == std::string::npos ? 0 : strtoull(status.c_str() + at + 6, nullptr, 10) * 1024;
+}
+
+int open_pidfd(int pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
+
+std::optional<int> exit_status_of(int pidfd) {
+  // struct pidfd_info of <linux/pidfd.h>, which is newer than the headers we build with.
+  struct Info {
+    uint64_t mask, cgroup;
+    uint32_t pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
+    int32_t exit_code;
+  } info = {};
+  constexpr uint64_t kExit = 1 << 3;
+  info.mask = kExit;
+  if (ioctl(pidfd, _IOWR(0xff, 11, Info), &info) != 0 || !(info.mask & kExit)) return std::nullopt;
+  return info.exit_code;
+}
+
+}  // namespace malloscope::collect

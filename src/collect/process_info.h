@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel tells about another process. All of it is optional: /proc may
+// not be mounted, the process may be gone.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace malloscope::collect {
+
+std::string executable_of(int pid);
+std::vector<std::string> command_of(int pid);
+int parent_of(int pid);
+uint64_t peak_rss_of(int pid);
+
+// A descriptor that becomes readable when the process ends; -1 if it is gone.
+int open_pidfd(int pid);
+
+// How the process behind a pidfd ended, as from wait(). The kernel tells once the process
+// has been waited for, and only since Linux 6.15.
+std::optional<int> exit_status_of(int pidfd);
+
+}  // namespace malloscope::collect

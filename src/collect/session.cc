@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shared memory is a memfd: no file system can be full, nothing is left
+// behind when the processes are gone, and it costs memory only where it has been
+// touched. It is sealed, so that nobody can shrink it under another's feet.
+
+#include "collect/session.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include <cstring>
+#include <new>
+
+#include "base/clock.h"
+#include "wire/handshake.h"
+
+namespace malloscope::collect {
+
+// 32 MiB in all: more than two million events.
+static constexpr uint32_t kSegments = 2048;
+
+static uint64_t now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// A first idea of the clock's speed, in 2 ms; at the end of the recording it is
+// measured again over all of it.
+static uint64_t measure_clock() {
+  uint64_t start_ns = now_ns(), start = cycles_ordered();
+  while (now_ns() - start_ns < 2'000'000) pause();
+  uint64_t passed_ns = now_ns() - start_ns, passed = cycles_ordered() - start;
+  return static_cast<uint64_t>(static_cast<double>(passed) * 1e9 / static_cast<double>(passed_ns));
+}
+
+static std::string failure(const char* what) { return fmt::format("{}: {}", what, strerror(errno)); }
+
+Result<Session> Session::create(const std::string& recorder, const SessionOptions& options) {
+  Session session;
+  // XDG_RUNTIME_DIR is private and in memory; a socket's path must be short.
+  const char* runtime = getenv("XDG_RUNTIME_DIR");
+  std::string base = runtime && runtime[0] == '/' && strlen(runtime) < 60 &&
+                             access(runtime, W_OK | X_OK) == 0
+                         ? runtime
+                         : "/tmp";
+  std::string folder = base + "/malloscope-XXXXXX";
+  if (!mkdtemp(folder.data())) return fail(failure(("cannot make a folder in " + base).c_str()));
+  session.folder_ = folder;
+  session.owner_ = true;
+  if (symlink(recorder.c_str(), session.preload_path().c_str()) != 0)
+    return fail(failure("cannot link to the recorder"));
+
+  session.listen_fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::string path = folder + "/" + wire::kSocketName;
+  memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  if (session.listen_fd_ < 0 ||
+      bind(session.listen_fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      listen(session.listen_fd_, 256) != 0)
+    return fail(failure("cannot listen for the recorded processes"));
+
+  size_t bytes = wire::SharedMemory::bytes_for(kSegments);
+  session.segment_count_ = kSegments;
+  session.memory_fd_ = memfd_create("malloscope", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (session.memory_fd_ < 0 || ftruncate(session.memory_fd_, static_cast<off_t>(bytes)) != 0)
+    return fail(failure("cannot make shared memory"));
+  fcntl(session.memory_fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
+  void* memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, session.memory_fd_, 0);
+  if (memory == MAP_FAILED) return fail(failure("cannot map shared memory"));
+  session.shared_ = wire::SharedMemory(memory);
+
+  session.cycles_per_second_ = measure_clock();
+  // A tick of about 100 ns.
+  while ((session.cycles_per_second_ >> session.tick_shift_) > 15'000'000) ++session.tick_shift_;
+  wire::Control& control = *new (memory) wire::Control();
+  control.segment_count = kSegments;
+  control.settings = {.tick_shift = session.tick_shift_,
+                      .follow = options.follow,
+                      .drop_when_full = options.drop_when_full,
+                      .cycles_per_ms = session.cycles_per_second_ / 1000};
+  control.magic = wire::kLaneMagic;
+  return session;
+}
+
+Session::Session(Session&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      shared_(other.shared_),
+      segment_count_(other.segment_count_),
+      memory_fd_(other.memory_fd_),
+      listen_fd_(other.listen_fd_),
+      cycles_per_second_(other.cycles_per_second_),
+      tick_shift_(other.tick_shift_),
+      owner_(other.owner_) {
+  other.owner_ = false;
+  other.folder_.clear();
+}
+
+Session::~Session() {
+  if (owner_) remove_folder();
+}
+
+std::string Session::preload_path() const { return folder_ + "/" + wire::kRecorderName; }
+
+void Session::remove_folder() {
+  if (folder_.empty()) return;
+  unlink(preload_path().c_str());
+  unlink((folder_ + "/" + wire::kSocketName).c_str());
+  rmdir(folder_.c_str());
+  folder_.clear();
+}
+
+}  // namespace malloscope::collect

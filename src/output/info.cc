@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything a trace says about itself. Long lists are cut: the JSON has them whole.
+
+#include "output/info.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+
+#include "output/losses.h"
+#include "output/style.h"
+#include "output/words.h"
+
+namespace malloscope::output {
+namespace {
+
+constexpr size_t kMostLines = 40;
+
+class Info {
+ public:
+  Info(const analyze::Reading& reading, const InfoTextOptions& options, Sink* sink)
+      : reading_(reading),
+        tables_(reading.tables()),
+        width_(std::max<size_t>(options.width, 80)),
+        style_{options.color},
+        sink_(*sink) {}
+
+  void write() {
+    trace();
+    settings();
+    processes();
+    threads();
+    modules();
+    notes();
+  }
+
+ private:
+  void heading(std::string_view text) { sink_.write("\n" + style_.bold(text) + "\n"); }
+
+  void fact(std::string_view name, const std::string& value) {
+    sink_.write(fmt::format("  {:<12} {}\n", name, value));
+  }
+
+  void more(size_t all, std::string_view what) {
+    if (all > kMostLines)
+      sink_.write(fmt::format("  and {} more {}: malloscope info --json\n",
+                              grouped(all - kMostLines), what));
+  }
+
+  void trace() {
+    const trace::Header& header = tables_.header;
+    sink_.write(style_.bold(printable(reading_.path())) + "\n");
+    fact("state", tables_.complete ? "complete" : style_.warning("not complete"));
+    std::time_t begin = static_cast<std::time_t>(header.start_unix_ns / 1'000'000'000);
+    std::tm local = {};
+    if (localtime_r(&begin, &local))
+      fact("recorded", fmt::format("{:%Y-%m-%d %H:%M:%S %z}, {}", local,
+                                   duration_text(tables_.time_ns(reading_.end_tick()))));
+    fact("format", fmt::format("version {}, by malloscope {}", header.version,
+                               printable(header.recorder_version)));
+    double per_event = tables_.events ? static_cast<double>(tables_.file_bytes) /
+                                            static_cast<double>(tables_.events)
+                                      : 0;
+    fact("events", fmt::format("{} in {} ({:.2f} bytes each)", grouped(tables_.events),
+                               bytes_text(tables_.file_bytes), per_event));
+    uint64_t stacks = 0;
+    for (const trace::Image& image : tables_.images) stacks += image.stacks.count();
+    fact("stacks", grouped(stacks));
+    std::vector<std::string> losses = loss_sentences(reading_);
+    if (losses.empty()) fact("lost", "nothing");
+    for (size_t i = 0; i < losses.size(); ++i)
+      fact(i == 0 ? "lost" : "", style_.warning(printable(losses[i])));
+  }
+
+  void settings() {
+    if (tables_.header.settings.empty()) return;
+    heading("Settings");
+    for (const std::string& setting : tables_.header.settings)
+      sink_.write("  " + printable(setting) + "\n");
+  }
+
+  // The images as a tree: a child under its parent.
+  void processes() {
+    heading(fmt::format("Process images ({})", grouped(tables_.images.size())));
+    sink_.write(style_.dim("  image     pid      start       end   peak heap  command, end\n"));
+    std::multimap<uint32_t, const trace::Image*> children;
+    for (const trace::Image& image : tables_.images)
+      children.emplace(raw(image.parent) < raw(image.id) ? raw(image.parent) : 0, &image);
+    size_t lines = 0;
+    // Not by recursion: a file may claim a chain of any depth.
+    std::vector<std::pair<const trace::Image*, size_t>> open;
+    auto push_children = [&](uint32_t parent, size_t depth) {
+      auto [first, last] = children.equal_range(parent);
+      while (last != first) open.emplace_back((--last)->second, depth);
+    };
+    push_children(0, 0);
+    while (!open.empty() && lines++ < kMostLines) {
+      auto [image, depth] = open.back();
+      open.pop_back();
+      push_children(raw(image->id), depth + 1);
+      process(*image, std::min<size_t>(depth, 10));
+    }
+    more(tables_.images.size(), "images");
+  }
+
+  void process(const trace::Image& image, size_t depth) {
+    std::string command =
+        image.command.empty() ? printable(image.executable) : command_text(image.command);
+    std::string end = exit_text(image);
+    std::string front = fmt::format(
+        "  {:>5} {:>7} {:>10} {:>9}  {:>10}  {}", raw(image.id), image.pid,
+        duration_text(tables_.time_ns(image.start_tick)),
+        image.end_tick ? duration_text(tables_.time_ns(*image.end_tick)) : "-",
+        bytes_text(reading_.accounts().peak(image.id).bytes), std::string(depth * 2, ' '));
+    size_t used = front.size() + end.size() + 2;
+    sink_.write(front + cut_end(command, width_ > used + 10 ? width_ - used : 10) +
+                style_.dim(", " + end) + "\n");
+  }
+
+  void threads() {
+    size_t all = 0, lines = 0;
+    for (const trace::Image& image : tables_.images) all += image.threads.size();
+    heading(fmt::format("Threads ({})", grouped(all)));
+    for (const trace::Image& image : tables_.images)
+      for (const trace::Thread& thread : image.threads)
+        if (lines++ < kMostLines)
+          sink_.write(fmt::format("  image {:<5} tid {:<8} {}\n", raw(image.id), thread.tid,
+                                  thread.name.empty() ? "-" : printable(thread.name)));
+    more(all, "threads");
+  }
+
+  void modules() {
+    std::map<std::pair<std::string, std::string>, uint64_t> files;  // To the number of images.
+    for (const trace::Image& image : tables_.images)
+      for (const trace::Module& module : image.modules) ++files[{module.path, module.build_id}];
+    heading(fmt::format("Modules ({})", grouped(files.size())));
+    size_t lines = 0;
+    for (const auto& [file, images] : files)
+      if (lines++ < kMostLines)
+        sink_.write(fmt::format("  {:<40}  {}\n", file.second.empty() ? "no build-id" : file.second,
+                                printable(file.first)));
+    more(files.size(), "modules");
+  }
+
+  void notes() {
+    heading("Notes");
+    if (tables_.notes.empty()) sink_.write("  None: everything that ran could be followed.\n");
+    for (const trace::Note& note : tables_.notes) sink_.write("  " + printable(note.text) + "\n");
+  }
+
+  const analyze::Reading& reading_;
+  const trace::Tables& tables_;
+  const size_t width_;
+  const Style style_;
+  Sink& sink_;
+};
+
+}  // namespace
+
+void write_info(const analyze::Reading& reading, const InfoTextOptions& options, Sink* sink) {
+  Info(reading, options, sink).write();
+}
+
+}  // namespace malloscope::output

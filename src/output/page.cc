@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader who has never seen it must find, in this order: how much, when,
+// which code; then whether to believe it; then what to type next. So figures
+// come before tables, each figure with a word on what it means, and a table that
+// would be empty is a sentence.
+
+#include "output/page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "output/losses.h"
+#include "output/style.h"
+#include "output/words.h"
+#include "symbols/name_rules.h"
+
+namespace malloscope::output {
+namespace {
+
+using analyze::Metric;
+using analyze::Site;
+
+// Text padded on the right to `width` columns.
+std::string padded(std::string text, size_t width) {
+  size_t used = columns(text);
+  if (used < width) text.append(width - used, ' ');
+  return text;
+}
+
+std::string right(const std::string& text, size_t width) {
+  size_t used = columns(text);
+  return used < width ? std::string(width - used, ' ') + text : text;
+}
+
+class Page {
+ public:
+  Page(analyze::Reading* reading, const PageOptions& options, Sink* sink)
+      : reading_(*reading),
+        tables_(reading->tables()),
+        totals_(reading->accounts().totals()),
+        peak_(reading->accounts().peak()),
+        images_(reading->selected()),
+        width_(std::clamp<size_t>(options.width, 80, 120)),
+        rows_(options.rows),
+        style_{options.color},
+        sink_(*sink) {}
+
+  void write() {
+    title();
+    figures();
+    if (totals_.allocations > 0) {
+      list("Heaviest at the peak", Metric::kPeak, peak_.bytes);
+      if (totals_.live_bytes > 0) list("Still live at the end", Metric::kLive, totals_.live_bytes);
+      list("Most calls", Metric::kCalls, totals_.allocations + totals_.reallocations);
+    }
+    processes();
+    recording();
+    next();
+  }
+
+ private:
+  void line(std::string_view text = "") {
+    sink_.write(text);
+    sink_.write("\n");
+  }
+
+  // Words too long for the page go on in the next line, under the first.
+  void wrapped(std::string_view text, bool warn) {
+    constexpr size_t kIndent = 2;
+    std::string rest = printable(text);
+    for (size_t n = 0; !rest.empty(); ++n) {
+      size_t room = width_ - kIndent - (n ? 2 : 0);
+      size_t end = rest.size();
+      if (columns(rest) > room) {
+        end = rest.find_last_of(' ', room);
+        if (end == std::string::npos || end == 0) end = std::min(rest.find(' '), rest.size());
+      }
+      std::string piece = rest.substr(0, end);
+      line(std::string(kIndent + (n ? 2 : 0), ' ') + (warn ? style_.warning(piece) : piece));
+      rest.erase(0, std::min(end + 1, rest.size()));
+    }
+  }
+
+  // The image the user thinks of as "the program": the first one of the selection.
+  void title() {
+    line();
+    if (images_.empty()) {
+      line(style_.bold("No process was recorded."));
+      return;
+    }
+    const trace::Image& first = *images_.front();
+    uint64_t begin = first.start_tick;
+    uint64_t end = first.start_tick;
+    for (const trace::Image* image : images_) {
+      begin = std::min(begin, image->start_tick);
+      end = std::max(end, image->end_tick.value_or(reading_.end_tick()));
+    }
+    // An exec goes on under the same pid; its last image has the exit code.
+    const trace::Image* last = &first;
+    for (const trace::Image* image : images_)
+      if (image->pid == first.pid && image->start_tick >= last->start_tick) last = image;
+    std::string facts =
+        fmt::format("   ran {}, {}", duration_text(tables_.time_ns(end) - tables_.time_ns(begin)),
+                    exit_text(*last));
+    std::string command =
+        first.command.empty() ? printable(first.executable) : command_text(first.command);
+    line(style_.bold(cut_end(command, width_ - columns(facts))) + facts);
+    line();
+  }
+
+  void figure(std::string_view name, const std::string& amount, const std::string& meaning) {
+    line("  " + padded(std::string(name), 15) + style_.bold(right(amount, 12)) + "  " +
+         cut_end(meaning, width_ - 31));
+  }
+
+  void figures() {
+    if (totals_.allocations == 0) {
+      line("  No allocation was recorded.");
+    } else {
+      uint64_t ran_ns = tables_.time_ns(reading_.end_tick());
+      figure("Peak heap", bytes_text(peak_.bytes),
+             fmt::format("reached after {} of {}", duration_text(tables_.time_ns(peak_.tick)),
+                         duration_text(ran_ns)));
+      std::string calls = "in " + count_text(totals_.allocations, "allocation", "allocations");
+      if (totals_.reallocations > 0)
+        calls += " and " + count_text(totals_.reallocations, "reallocation", "reallocations");
+      if (totals_.failed > 0) calls += fmt::format("; {} failed", grouped(totals_.failed));
+      figure("Allocated", bytes_text(totals_.allocated_bytes), calls);
+      figure("Still live", bytes_text(totals_.live_bytes),
+             totals_.live_blocks == 0
+                 ? "every block was freed"
+                 : "at the end, in " + count_text(totals_.live_blocks, "block", "blocks"));
+      figure("Temporary", percent_text(totals_.temporary, totals_.allocations),
+             fmt::format("of allocations ({}) freed before the thread's next one",
+                         grouped(totals_.temporary)));
+    }
+    const trace::Image* largest = nullptr;
+    for (const trace::Image* image : images_)
+      if (!largest || image->peak_rss_bytes > largest->peak_rss_bytes) largest = image;
+    if (largest && largest->peak_rss_bytes > 0)
+      figure("Peak RSS", bytes_text(largest->peak_rss_bytes),
+             fmt::format("resident{}, {} of it the recorder's own",
+                         images_.size() > 1 ? " in the largest process" : "",
+                         bytes_text(largest->recorder_rss_bytes)));
+    if (totals_.mappings.mapped_bytes > 0)
+      figure("Mapped", bytes_text(totals_.mappings.mapped_bytes),
+             "by the program's own mmap calls; not part of the heap figures");
+  }
+
+  std::string location(const analyze::Frame& frame, size_t width) const {
+    if (frame.file.empty()) return "-";
+    std::string line_number = frame.line > 0 ? fmt::format(":{}", frame.line) : "";
+    std::string path = printable(frame.file);
+    // As many folders as there is room for, whole ones.
+    while (columns(path) + line_number.size() > width) {
+      size_t slash = path.find('/', 1);
+      if (slash == std::string::npos) break;
+      path.erase(0, path[0] == '/' && slash > 1 ? slash : slash + 1);
+      if (!path.empty() && path[0] == '/') path.erase(0, 1);
+    }
+    return cut_beginning(path, width - line_number.size()) + line_number;
+  }
+
+  void list(std::string_view title_text, Metric metric, uint64_t whole) {
+    std::vector<const Site*> top =
+        analyze::heaviest(reading_.sites(), reading_.frames(), metric, rows_);
+    if (top.empty()) return;
+    line();
+    line(style_.bold(title_text));
+
+    // Columns as wide as they need to be; what is left over is the function's.
+    size_t place_width = 1, module_width = 1;
+    const size_t place_most = width_ / 4, module_most = width_ / 6;
+    for (const Site* site : top) {
+      const analyze::Frame& frame = reading_.frames().frame(site->frame);
+      place_width = std::max(place_width, columns(location(frame, place_most)));
+      module_width = std::max(module_width, columns(printable(base_name(frame.module))));
+    }
+    module_width = std::min(module_width, module_most);
+    const size_t function_width = width_ - 2 - 12 - 8 - 2 - 2 - place_width - 2 - module_width;
+    for (const Site* site : top) {
+      const analyze::Frame& frame = reading_.frames().frame(site->frame);
+      uint64_t amount = analyze::value(site->amounts, metric);
+      std::string function = printable(symbols::short_name(frame.function, function_width));
+      std::string module = frame.module.empty() ? "-" : printable(base_name(frame.module));
+      line("  " + right(metric == Metric::kCalls ? grouped(amount) : bytes_text(amount), 12) +
+           right(percent_text(amount, whole), 8) + "  " +
+           style_.name(padded(cut_end(function, function_width), function_width)) + "  " +
+           padded(location(frame, place_width), place_width) + "  " +
+           style_.dim(cut_end(module, module_width)));
+      blamed_.insert(frame.module);
+    }
+  }
+
+  void processes() {
+    if (images_.size() < 2) return;
+    std::vector<const trace::Image*> order = images_;
+    std::stable_sort(order.begin(), order.end(), [&](const auto* a, const auto* b) {
+      return reading_.accounts().peak(a->id).bytes > reading_.accounts().peak(b->id).bytes;
+    });
+    std::string text;
+    for (const trace::Image* image : order) {
+      std::string one = fmt::format(
+          "{}{} (pid {}) {}", text.empty() ? "" : ", ",
+          base_name(image->command.empty() ? image->executable : image->command[0]), image->pid,
+          bytes_text(reading_.accounts().peak(image->id).bytes));
+      if (columns(text) + columns(printable(one)) > width_) break;
+      text += one;
+    }
+    line();
+    line(style_.bold(fmt::format("{} process images together", grouped(images_.size()))) +
+         "; largest by their own peak:");
+    wrapped(text, false);
+  }
+
+  void recording() {
+    line();
+    double per_event = tables_.events ? static_cast<double>(tables_.file_bytes) /
+                                            static_cast<double>(tables_.events)
+                                      : 0;
+    std::vector<std::string> losses = loss_sentences(reading_);
+    line(style_.bold("Recording") +
+         fmt::format("  {} in {} ({:.2g} bytes each){}",
+                     count_text(tables_.events, "event", "events"), bytes_text(tables_.file_bytes),
+                     per_event, losses.empty() ? "; nothing was lost" : ""));
+    for (const std::string& sentence : losses) wrapped("! " + sentence + ".", true);
+    constexpr size_t kMostNotes = 3;
+    for (size_t i = 0; i < std::min(kMostNotes, tables_.notes.size()); ++i)
+      wrapped("- " + tables_.notes[i].text, false);
+    if (tables_.notes.size() > kMostNotes)
+      wrapped(fmt::format("- and {} more notes: malloscope info", tables_.notes.size() - kMostNotes),
+              false);
+    size_t remarks = 0;
+    for (const std::string& module : blamed_)
+      if (std::string remark = reading_.remark(module); !remark.empty() && ++remarks <= 2)
+        wrapped("- " + remark, false);
+  }
+
+  void next() {
+    std::string trace = shell_quoted(reading_.path());
+    std::string process =
+        images_.size() > 1 && !reading_.accounts().selection().pid ? " --process PID" : "";
+    line();
+    line(style_.bold("Next") + "  trace is " + printable(reading_.path()));
+    line("  malloscope report " + trace + process);
+    line("  malloscope export " + trace + " --format folded --metric peak -o peak.folded");
+    line("  malloscope info " + trace);
+  }
+
+  analyze::Reading& reading_;
+  const trace::Tables& tables_;
+  const analyze::Totals totals_;
+  const analyze::Peak peak_;
+  const std::vector<const trace::Image*> images_;
+  const size_t width_;
+  const size_t rows_;
+  const Style style_;
+  Sink& sink_;
+  std::set<std::string> blamed_;
+};
+
+}  // namespace
+
+void write_page(analyze::Reading* reading, const PageOptions& options, Sink* sink) {
+  Page(reading, options, sink).write();
+}
+
+}  // namespace malloscope::output

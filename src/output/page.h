@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one-page answer on a terminal.
+
+#pragma once
+
+#include <cstddef>
+
+#include "analyze/reading.h"
+#include "output/sink.h"
+
+namespace malloscope::output {
+
+struct PageOptions {
+  bool color = false;
+  size_t width = 100;  // Columns; used between 80 and 120.
+  size_t rows = 5;     // Sites in each of the three lists.
+};
+
+void write_page(analyze::Reading* reading, const PageOptions& options, Sink* sink);
+
+}  // namespace malloscope::output

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that change the process under us: fork and exec, unloading code, giving
+// up system calls, naming threads.
+
+#include <errno.h>
+#include <link.h>
+#include <linux/seccomp.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/attributes.h"
+#include "base/syscall.h"
+#include "record/preload_environment.h"
+#include "record/process.h"
+#include "record/real.h"
+#include "record/recorder.h"
+#include "unwind/modules.h"
+#include "unwind/stack_reader.h"
+
+// The headers promise that no pointer is null; programs do not keep that promise.
+#pragma GCC diagnostic ignored "-Wnonnull-compare"
+
+using namespace malloscope;
+using namespace malloscope::record;
+
+MSCOPE_EXPORT pid_t fork() {
+  // The child learns from its wiped memory that it is one; here it only learns when.
+  if (inherited.shared) inherited.fork_tick = tick_now(thread);
+  pid_t child = real.fork();
+  if (child == 0 && thread->outer == 0) wake_thread();
+  return child;
+}
+
+MSCOPE_EXPORT int dlclose(void* handle) {
+  unwind::begin_unload();
+  int result = real.dlclose(handle);
+  unwind::end_unload();
+  forget_operators();
+  return result;
+}
+
+MSCOPE_EXPORT int prctl(int option, ...) {
+  va_list list;
+  va_start(list, option);
+  unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long),
+                c = va_arg(list, unsigned long), d = va_arg(list, unsigned long);
+  va_end(list);
+  bool forbids_clock = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
+                       (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
+  if (!forbids_clock || !inherited.process) return real.prctl(option, a, b, c, d);
+  process().clock_forbidden.store(1);
+  int result = real.prctl(option, a, b, c, d);
+  if (result != 0) process().clock_forbidden.store(0);
+  if (result == 0 && option == PR_SET_SECCOMP) unwind::forbid_syscalls();
+  return result;
+}
+
+template <typename Exec>
+static int exec_with_recorder(char* const* environment, Exec exec) {
+  size_t bytes = preload_environment_bytes(environment);
+  if (bytes == 0) return exec(environment);
+  return exec(preload_environment(environment, __builtin_alloca(bytes)));
+}
+
+MSCOPE_EXPORT int execve(const char* path, char* const* argv, char* const* env) {
+  return exec_with_recorder(env, [=](char* const* e) { return real.execve(path, argv, e); });
+}
+MSCOPE_EXPORT int execv(const char* path, char* const* argv) {
+  return exec_with_recorder(environ, [=](char* const* e) { return real.execve(path, argv, e); });
+}
+MSCOPE_EXPORT int execvp(const char* file, char* const* argv) {
+  return exec_with_recorder(environ, [=](char* const* e) { return real.execvpe(file, argv, e); });
+}
+MSCOPE_EXPORT int execvpe(const char* file, char* const* argv, char* const* env) {
+  return exec_with_recorder(env, [=](char* const* e) { return real.execvpe(file, argv, e); });
+}
+MSCOPE_EXPORT int fexecve(int fd, char* const* argv, char* const* env) {
+  return exec_with_recorder(env, [=](char* const* e) { return real.fexecve(fd, argv, e); });
+}
+MSCOPE_EXPORT int execveat(int fd, const char* path, char* const* argv, char* const* env,
+                           int flags) {
+  return exec_with_recorder(
+      env, [=](char* const* e) { return real.execveat(fd, path, argv, e, flags); });
+}
+
+// The forms with their arguments in a list: collected on the stack, as libc does.
+#define COLLECT_ARGUMENTS(first)                                          \
+  va_list list;                                                           \
+  va_start(list, first);                                                  \
+  size_t count = 1;                                                       \
+  for (const char* a = first; a; a = va_arg(list, const char*)) ++count;  \
+  va_end(list);                                                           \
+  char* argv[count + 1];                                                  \
+  va_start(list, first);                                                  \
+  argv[0] = const_cast<char*>(first);                                     \
+  for (size_t i = 1; i < count; ++i) argv[i] = va_arg(list, char*);       \
+  if (!first) argv[0] = nullptr
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wvla"
+MSCOPE_EXPORT int execl(const char* path, const char* first, ...) {
+  COLLECT_ARGUMENTS(first);
+  va_end(list);
+  char* const* arguments = argv;
+  return exec_with_recorder(environ,
+                            [=](char* const* e) { return real.execve(path, arguments, e); });
+}
+MSCOPE_EXPORT int execlp(const char* file, const char* first, ...) {
+  COLLECT_ARGUMENTS(first);
+  va_end(list);
+  char* const* arguments = argv;
+  return exec_with_recorder(environ,
+                            [=](char* const* e) { return real.execvpe(file, arguments, e); });
+}
+MSCOPE_EXPORT int execle(const char* path, const char* first, ...) {
+  COLLECT_ARGUMENTS(first);
+  char* const* env = va_arg(list, char* const*);
+  va_end(list);
+  char* const* arguments = argv;
+  return exec_with_recorder(env,
+                            [=](char* const* e) { return real.execve(path, arguments, e); });
+}
+#pragma GCC diagnostic pop
+
+MSCOPE_EXPORT int posix_spawn(pid_t* pid, const char* path,
+                              const posix_spawn_file_actions_t* actions,
+                              const posix_spawnattr_t* attributes, char* const* argv,
+                              char* const* env) {
+  return exec_with_recorder(env, [=](char* const* e) {
+    return real.posix_spawn(pid, path, actions, attributes, argv, e);
+  });
+}
+MSCOPE_EXPORT int posix_spawnp(pid_t* pid, const char* file,
+                               const posix_spawn_file_actions_t* actions,
+                               const posix_spawnattr_t* attributes, char* const* argv,
+                               char* const* env) {
+  return exec_with_recorder(env, [=](char* const* e) {
+    return real.posix_spawnp(pid, file, actions, attributes, argv, e);
+  });
+}
+
+MSCOPE_EXPORT int pthread_setname_np(unsigned long which, const char* name) {
+  int result = real.pthread_setname_np(which, name);
+  if (result == 0 && name && which == reinterpret_cast<unsigned long>(__builtin_thread_pointer()))
+    record_thread_name(name);
+  return result;
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a process begins to record.
+//
+// An exec'd image finds its collector by its own path: LD_PRELOAD names a link in
+// the recording's folder, and the collector's socket lies beside it. It connects,
+// receives the shared memory, and closes everything again, all before its first
+// hook returns. Nothing of it is found in the environment but LD_PRELOAD itself.
+//
+// A forked child needs no meeting: it has inherited the shared memory, and takes an
+// image slot there by itself. It notices that it is one by its wiped memory, so
+// fork, a raw clone and a seccomp sandbox are all the same to it.
+//
+// Without a collector the recorder is inert: every hook forwards and that is all.
+
+#include <sys/auxv.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/syscall.h"
+#include "record/process.h"
+#include "record/real.h"
+#include "record/thread_state.h"
+#include "unwind/modules.h"
+#include "wire/handshake.h"
+
+namespace malloscope::record {
+
+constinit Inherited inherited = {};
+
+namespace {
+
+// The folder of `path` with `name` appended, if it fits.
+bool sibling(const char* path, const char* name, char* out, size_t room) {
+  size_t folder = 0, length = strlen(path), name_length = strlen(name);
+  for (size_t i = 0; i < length; ++i)
+    if (path[i] == '/') folder = i + 1;
+  if (path[0] != '/' || folder + name_length + 1 > room) return false;
+  memcpy(out, path, folder);
+  memcpy(out + folder, name, name_length + 1);
+  return true;
+}
+
+// A collector that is stopped or gone must not keep the program from starting.
+void be_impatient(int fd) {
+  timeval second = {1, 0};
+  for (int option : {SO_RCVTIMEO, SO_SNDTIMEO})
+    sys::call(SYS_setsockopt, fd, SOL_SOCKET, option, sys::arg(&second), sizeof second);
+}
+
+// Sends Hello, and waits for Welcome and the descriptor that comes with it, or -1.
+int exchange(int fd, wire::Welcome* welcome) {
+  wire::Hello hello;
+  hello.pid = sys::pid();
+  hello.cycles = cycles();
+  if (sys::call(SYS_sendto, fd, sys::arg(&hello), sizeof hello, MSG_NOSIGNAL) !=
+      static_cast<long>(sizeof hello))
+    return -1;
+  iovec data = {welcome, sizeof *welcome};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  long received = sys::call(SYS_recvmsg, fd, sys::arg(&message), MSG_CMSG_CLOEXEC);
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (received < 0 || !header || header->cmsg_type != SCM_RIGHTS) return -1;
+  int memory;
+  memcpy(&memory, CMSG_DATA(header), sizeof memory);
+  bool sane = received == static_cast<long>(sizeof *welcome) &&
+              welcome->magic == wire::kHandshakeMagic &&
+              welcome->version == wire::kHandshakeVersion &&
+              welcome->bytes == wire::SharedMemory::bytes_for(welcome->segment_count);
+  if (!sane) {
+    sys::close(memory);
+    return -1;
+  }
+  return memory;
+}
+
+bool meet_collector() {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (!sibling(own_path(), wire::kSocketName, address.sun_path, sizeof address.sun_path))
+    return false;
+  int fd = static_cast<int>(sys::call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (fd < 0) return false;
+  be_impatient(fd);
+  wire::Welcome welcome = {};
+  int memory = -1;
+  if (!sys::failed(sys::call(SYS_connect, fd, sys::arg(&address), sizeof address)))
+    memory = exchange(fd, &welcome);
+  sys::close(fd);
+  if (memory < 0) return false;
+  void* base = sys::map(welcome.bytes, MAP_SHARED, memory);
+  sys::close(memory);
+  if (!base) return false;
+
+  wire::SharedMemory shared(base);
+  const wire::Settings& settings = shared.control().settings;
+  inherited.shared = shared;
+  inherited.segment_count = welcome.segment_count;
+  inherited.image_slot = welcome.image_slot;
+  inherited.tick_shift = settings.tick_shift;
+  inherited.cycles_per_ms = settings.cycles_per_ms;
+  inherited.follow = settings.follow != 0;
+  inherited.drop_when_full = settings.drop_when_full != 0;
+  inherited.image_stamp = image().stamp.load(std::memory_order_relaxed);
+  return true;
+}
+
+// A forked child takes a slot of its own. `inherited` still holds the parent's.
+bool enter_as_child() {
+  uint64_t now = cycles() >> inherited.tick_shift;
+  for (uint32_t slot = 0; slot < wire::kImages; ++slot) {
+    wire::ImageSlot& child = inherited.shared.image(slot);
+    uint32_t free = static_cast<uint32_t>(wire::ImageState::kFree);
+    if (child.state.load(std::memory_order_relaxed) != free ||
+        !child.state.compare_exchange_strong(free,
+                                             static_cast<uint32_t>(wire::ImageState::kClaimed)))
+      continue;
+    child.pid = sys::pid();
+    child.parent_slot = inherited.image_slot;
+    child.parent_stamp = inherited.image_stamp;
+    child.forked_tick = inherited.fork_tick ? inherited.fork_tick : now;
+    child.start_tick = now;
+    inherited.fork_tick = 0;
+    inherited.image_slot = slot;
+    inherited.image_stamp = child.stamp.load(std::memory_order_relaxed);
+    child.state.store(static_cast<uint32_t>(wire::ImageState::kLive), std::memory_order_release);
+    return true;
+  }
+  image().unclaimed_children.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+}  // namespace
+
+bool wake_process() {
+  if (!inherited.process) [[unlikely]] {
+    // Only the first hook of the program comes here, before there is a second thread.
+    resolve();
+    void* memory = map_wiped_on_fork((sizeof(Process) + kPageBytes - 1) & ~(kPageBytes - 1));
+    if (!memory) return false;
+    inherited.process = static_cast<Process*>(memory);
+  }
+  Process& p = process();
+  Phase phase = p.phase.load(std::memory_order_acquire);
+  if (phase == Phase::kRecording) return true;
+  if (phase != Phase::kAsleep) return false;
+  if (!p.phase.compare_exchange_strong(phase, Phase::kWaking)) return false;
+
+  bool recording;
+  if (inherited.shared)
+    recording = enter_as_child();
+  else
+    recording = !getauxval(AT_SECURE) && meet_collector();
+  if (recording) {
+    unwind::start(p.arena);
+    arm_thread_exit();
+  }
+  p.phase.store(recording ? Phase::kRecording : Phase::kInert, std::memory_order_release);
+  return recording;
+}
+
+// Runs when the library is loaded, so that a program that never allocates is in the trace too.
+[[gnu::constructor]] static void loaded() {
+  if (thread->outer == 0) wake_thread();
+}
+
+}  // namespace malloscope::record

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the recorder knows of the process it is in. Two structs, because of fork:
+// `process()` is wiped in a forked child, `inherited` is not.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/arena.h"
+#include "base/ids.h"
+#include "record/stack_table.h"
+#include "wire/lane.h"
+
+namespace malloscope::record {
+
+struct ThreadState;
+
+enum class Phase : uint32_t {
+  kAsleep = 0,  // Also what a forked child finds: its memory was wiped.
+  kWaking,
+  kRecording,
+  kInert,  // There is nobody to record for. Every hook only forwards.
+};
+
+struct Process {
+  std::atomic<Phase> phase;
+  Arena arena;
+  StackTable stacks;
+  std::atomic<uint32_t> modules_told;    // How many of unwind's modules have been written to a lane.
+  std::atomic<uint64_t> idle_threads;    // Thread states of threads that ended: count << 48 | pointer.
+  std::atomic<uint64_t> stalled_at;      // 1 + the heartbeat at which the collector was found dead.
+  std::atomic<uint32_t> clock_forbidden; // Reading the clock would kill the process (seccomp).
+};
+
+// Survives a fork; the child finds its parent's values here.
+struct Inherited {
+  Process* process;
+  wire::SharedMemory shared;
+  uint32_t segment_count;
+  uint32_t tick_shift;
+  uint64_t cycles_per_ms;
+  uint32_t image_slot;
+  uint32_t image_stamp;
+  uint64_t fork_tick;  // When fork was last called, if it was called by that name.
+  bool follow;
+  bool drop_when_full;
+};
+extern constinit Inherited inherited;
+
+inline Process& process() { return *inherited.process; }
+inline wire::ImageSlot& image() { return inherited.shared.image(inherited.image_slot); }
+
+// Makes sure that the process is recording or inert: meets the collector, or
+// enters a forked child into the shared memory. True if recording.
+bool wake_process();
+
+}  // namespace malloscope::record

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing an event has three steps that may not fit in the lane: a module that
+// was not named yet, the stack if it is new, the event. If one of them fails the
+// event is dropped and counted; a stack whose definition was not written is not
+// published, so no event can refer to it.
+
+#include "record/recorder.h"
+
+#include <signal.h>
+
+#include "base/syscall.h"
+#include "unwind/modules.h"
+
+namespace malloscope::record {
+
+// A definition this long still fits in a segment; longer stacks are defined in pieces.
+static constexpr uint32_t kLongestDefinition = 1000;
+
+MSCOPE_SLOW static bool tell_modules(ThreadState* t) {
+  std::atomic<uint32_t>& told = process().modules_told;
+  uint32_t next = told.load(std::memory_order_relaxed);
+  while (next < unwind::module_count()) {
+    if (!told.compare_exchange_weak(next, next + 1)) continue;
+    const unwind::Module& m = *unwind::module_at(next);
+    if (!t->lane.module(m.start, m.end, m.bias, m.generation, {m.build_id, m.build_id_size},
+                        {m.name, m.name_size})) {
+      // Somebody else may have been quicker with the one after it, in which case
+      // this one stays untold: its frames will be shown as addresses.
+      uint32_t after = next + 1;
+      told.compare_exchange_strong(after, next);
+      return false;
+    }
+    ++next;
+  }
+  return true;
+}
+
+MSCOPE_SLOW static bool define_stack(ThreadState* t, const unwind::Captured& stack, StackId* id) {
+  if (!tell_modules(t)) return false;
+  uint64_t flags = (stack.cut ? wire::kStackCut : 0) | (stack.stopped ? wire::kStackStopped : 0);
+  StackId owner = stack.owner;
+  uint32_t kept = stack.kept;
+  auto fresh = stack.fresh;
+  do {
+    auto piece = fresh.first(fresh.size() < kLongestDefinition ? fresh.size() : kLongestDefinition);
+    *id = process().stacks.new_id();
+    if (*id == StackId::kNone ||
+        !t->lane.stack(*id, owner, kept, stack.generation, flags, piece))
+      return false;
+    owner = *id;
+    kept += static_cast<uint32_t>(piece.size());
+    fresh = fresh.subspan(piece.size());
+  } while (!fresh.empty());
+  process().stacks.publish(stack.hash, *id, &process().arena);
+  return true;
+}
+
+bool stack_of(ThreadState* t, uintptr_t frame, StackId* id) {
+  unwind::Start start = {frame + sizeof(uintptr_t), *reinterpret_cast<const uintptr_t*>(frame)};
+  unwind::Captured stack = t->memo.capture(start);
+  if (stack.cut) [[unlikely]]
+    image().truncated_stacks.fetch_add(1, std::memory_order_relaxed);
+  if (stack.stopped) [[unlikely]]
+    image().unwind_failures.fetch_add(1, std::memory_order_relaxed);
+  if (stack.id != StackId::kNone) {
+    *id = stack.id;
+    return true;
+  }
+  *id = process().stacks.find(stack.hash);
+  if (*id == StackId::kNone && !define_stack(t, stack, id)) return false;
+  t->memo.name(*id);
+  return true;
+}
+
+void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size) {
+  begin_recording(t, frame);
+  uint64_t tick = tick_now(t);
+  StackId stack;
+  if (!stack_of(t, frame, &stack) ||
+      !t->lane.block(wire::kTagAlloc, op, tick, reinterpret_cast<uintptr_t>(block), size, stack))
+    t->lane.count_drop();
+  end_recording(t);
+}
+
+void record_free(ThreadState* t, Op op, void* block, uintptr_t frame) {
+  begin_recording(t, frame);
+  uint64_t tag = wire::kTagFirstFree + static_cast<uint64_t>(op) - static_cast<uint64_t>(Op::kFree);
+  if (!t->lane.release(tag, op, tick_now(t), reinterpret_cast<uintptr_t>(block)))
+    t->lane.count_drop();
+  end_recording(t);
+}
+
+void begin_realloc(ThreadState* t, Op op, uintptr_t frame, void* old_block, Realloc* state) {
+  begin_recording(t, frame);
+  // Everything that can fail comes first, the second half's room too: a realloc is
+  // recorded whole or not at all.
+  constexpr uint32_t kBothHalves = 5 + 5;
+  state->begun = stack_of(t, frame, &state->stack) && t->lane.reserve(kBothHalves) &&
+                 t->lane.release(wire::kTagReallocBegin, op, tick_now(t),
+                                 reinterpret_cast<uintptr_t>(old_block));
+  if (!state->begun) t->lane.count_drop();
+  end_recording(t);
+}
+
+void end_realloc(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size,
+                 const Realloc& state) {
+  if (!state.begun) return;
+  begin_recording(t, frame);
+  t->lane.block(wire::kTagReallocEnd, op, tick_now(t), reinterpret_cast<uintptr_t>(block), size,
+                state.stack);
+  end_recording(t);
+}
+
+// Whether a signal handler runs on a stack of its own, which may lie anywhere.
+static bool on_alternate_stack() {
+  if (process().clock_forbidden.load(std::memory_order_relaxed)) return true;  // Cannot ask.
+  stack_t stack = {};
+  sys::call(SYS_sigaltstack, 0, sys::arg(&stack));
+  return stack.ss_flags & SS_ONSTACK;
+}
+
+Nested enter_nested(Op op, uintptr_t frame, void* freeing) {
+  // The real functions that call each other by name have frames no larger than this.
+  constexpr uintptr_t kInnerFrames = 1024;
+
+  ThreadState* t = thread;
+  if (t->outer == 0) {
+    t = wake_thread();
+    if (!t) return {};
+    enter(t, op, frame);
+    Nested woken;
+    woken.state = woken.outer_state = t;
+    woken.role = Role::kOutermost;
+    woken.outer = ThreadState::kIdle;
+    return woken;
+  }
+  Nested nested = {.state = t, .role = Role::kOutermost, .outer_state = t,
+                   .outer = t->outer, .inner = t->inner, .block = t->block, .op = t->op};
+  if (t->recording) {
+    if (frame > t->recording && !on_alternate_stack()) {
+      // The hook that was recording has been left by a longjmp.
+      t->memo.clear();
+      t->recording = 0;
+      nested.outer = ThreadState::kIdle;
+    } else {
+      t = nested_state(t);
+      if (!t) {
+        thread->lane.count_drop();
+        return {};
+      }
+      nested.state = thread = t;
+      if (t->outer != ThreadState::kIdle) t->outer = ThreadState::kIdle;
+      nested.outer = ThreadState::kIdle;
+      enter(t, op, frame);
+      return nested;
+    }
+  } else if (t->outer == ThreadState::kIdle) {
+    nested.outer = ThreadState::kIdle;
+  } else if (frame >= t->outer) {
+    nested.outer = ThreadState::kIdle;  // An exception or longjmp has left the outer hook.
+  } else if (t->outer - frame < kInnerFrames &&
+             (t->inner == 0 || t->inner == frame || (freeing && t->block == freeing))) {
+    nested.role = Role::kInner;
+    return nested;
+  }
+  enter(t, op, frame);
+  return nested;
+}
+
+void leave_nested(const Nested& nested) {
+  ThreadState* t = nested.state;
+  ordered_for_signals();
+  if (nested.outer_state != t) {
+    t->outer = ThreadState::kIdle;
+    thread = nested.outer_state;
+    return;
+  }
+  t->inner = nested.inner;
+  t->block = nested.block;
+  t->op = nested.op;
+  t->outer = nested.outer;
+}
+
+void record_thread_name(const char* name) {
+  ThreadState* t = thread;
+  if (t->outer != ThreadState::kIdle) return;
+  char padded[16] = {};
+  for (int i = 0; i < 15 && name[i]; ++i) padded[i] = name[i];
+  begin_recording(t, MSCOPE_FRAME);
+  t->lane.thread_name(padded);
+  end_recording(t);
+}
+
+void record_mapping(Op op, uintptr_t frame, uint64_t address, uint64_t size, uint64_t other,
+                    bool failed) {
+  ThreadState* t = thread;
+  bool inside_allocator = t->outer > ThreadState::kIdle && frame < t->outer && !t->recording;
+  Nested nested;
+  nested.state = t;
+  nested.role = Role::kInner;
+  if (!inside_allocator) nested = enter_nested(op, frame, nullptr);
+  if (nested.role == Role::kForwardOnly) return;
+  t = nested.state;
+  uint8_t flags = (inside_allocator ? wire::kInsideAllocator : 0) | (failed ? wire::kFailed : 0);
+  begin_recording(t, frame);
+  StackId stack;
+  if (!stack_of(t, frame, &stack) ||
+      !t->lane.mapping(op, flags, tick_now(t), address, size, stack, other))
+    t->lane.count_drop();
+  end_recording(t);
+  if (!inside_allocator) leave_nested(nested);
+}
+
+}  // namespace malloscope::record

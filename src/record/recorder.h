@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hot path: from a call of malloc or free to an event in the lane.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "base/attributes.h"
+#include "base/clock.h"
+#include "record/process.h"
+#include "record/thread_state.h"
+
+extern "C" [[gnu::weak]] char __libc_single_threaded;
+
+namespace malloscope::record {
+
+using wire::Op;
+
+// The frame of the hook itself: its return address and the caller's frame pointer lie there.
+#define MSCOPE_FRAME reinterpret_cast<uintptr_t>(__builtin_frame_address(0))
+
+MSCOPE_FAST uint64_t tick_now(const ThreadState* t) {
+  if (process().clock_forbidden.load(std::memory_order_relaxed)) [[unlikely]]
+    return t->lane.last_tick() + 1;
+  // Alone, a thread can be out of order with nobody; see base/clock.h.
+  bool alone = &__libc_single_threaded && __libc_single_threaded;
+  return (alone ? cycles() : cycles_ordered()) >> inherited.tick_shift;
+}
+
+// Signal handlers must see these stores in this order; the CPU needs no telling.
+MSCOPE_FAST void ordered_for_signals() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
+MSCOPE_FAST void begin_recording(ThreadState* t, uintptr_t frame) {
+  t->recording = frame;
+  ordered_for_signals();
+}
+MSCOPE_FAST void end_recording(ThreadState* t) {
+  ordered_for_signals();
+  t->recording = 0;
+}
+
+MSCOPE_FAST void enter(ThreadState* t, Op op, uintptr_t frame, size_t size = 0) {
+  t->inner = 0;
+  t->size = size;
+  t->block = nullptr;
+  t->op = op;
+  t->outer = frame;
+  ordered_for_signals();
+}
+MSCOPE_FAST void leave(ThreadState* t) {
+  ordered_for_signals();
+  t->outer = ThreadState::kIdle;
+}
+
+// The stack that ends in the hook with this frame. False: its definition did not fit.
+bool stack_of(ThreadState* t, uintptr_t frame, StackId* id);
+
+// Writes one event; `frame` is that of the outermost hook.
+void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size);
+void record_free(ThreadState* t, Op op, void* block, uintptr_t frame);
+
+// Calls of a hook that is not simply the outermost one. They decide which case
+// of thread_state.h it is.
+enum class Role { kForwardOnly, kInner, kOutermost };
+struct Nested {
+  ThreadState* state = nullptr;
+  Role role = Role::kForwardOnly;
+  // To be put back when an independent call ends.
+  ThreadState* outer_state = nullptr;
+  uintptr_t outer = 0, inner = 0;
+  void* block = nullptr;
+  Op op = Op::kMalloc;
+};
+MSCOPE_SLOW Nested enter_nested(Op op, uintptr_t frame, void* freeing);
+MSCOPE_SLOW void leave_nested(const Nested& nested);
+
+// Every allocating hook: `call` makes the real call and returns the block.
+template <typename Call>
+[[gnu::noinline, gnu::cold]] void* allocate_nested(Op op, uintptr_t frame, size_t size,
+                                                   Call&& call) {
+  Nested nested = enter_nested(op, frame, nullptr);
+  ThreadState* t = nested.state;
+  if (nested.role == Role::kForwardOnly) return call();
+  if (nested.role == Role::kInner) {
+    t->inner = frame;
+    void* block = call();
+    // A failure is the outer hook's to tell: it may yet try again.
+    if (block && t->block != block) {
+      record_block(t, t->op, t->outer, block, size);
+      t->block = block;
+    }
+    return block;
+  }
+  t->size = size;
+  void* block = call();
+  if (!block || t->block != block) record_block(t, op, frame, block, size);
+  leave_nested(nested);
+  return block;
+}
+
+template <typename Call>
+MSCOPE_FAST void* allocate(Op op, uintptr_t frame, size_t size, Call&& call) {
+  ThreadState* t = thread;
+  if (t->outer != ThreadState::kIdle) [[unlikely]]
+    return allocate_nested(op, frame, size, std::forward<Call>(call));
+  enter(t, op, frame, size);
+  void* block = call();
+  if (!block || t->block != block) [[likely]]
+    record_block(t, op, frame, block, size);
+  leave(t);
+  return block;
+}
+
+template <typename Call>
+[[gnu::noinline, gnu::cold]] void release_nested(Op op, uintptr_t frame, void* block, Call&& call) {
+  Nested nested = enter_nested(op, frame, block);
+  if (nested.role == Role::kOutermost) {
+    nested.state->block = block;
+    record_free(nested.state, op, block, frame);
+    call();
+    leave_nested(nested);
+  } else {
+    if (nested.role == Role::kInner && nested.state->block != block)
+      record_free(nested.state, op, block, frame);
+    call();
+  }
+}
+
+// Every freeing hook. The outermost one records, before the real call.
+template <typename Call>
+MSCOPE_FAST void release(Op op, uintptr_t frame, void* block, Call&& call) {
+  ThreadState* t = thread;
+  if (t->outer != ThreadState::kIdle) [[unlikely]]
+    return release_nested(op, frame, block, std::forward<Call>(call));
+  enter(t, op, frame);
+  t->block = block;
+  record_free(t, op, block, frame);
+  call();
+  leave(t);
+}
+
+// realloc and reallocarray with a block to change.
+struct Realloc {
+  Nested nested;
+  bool begun;
+  StackId stack;
+};
+void begin_realloc(ThreadState* t, Op op, uintptr_t frame, void* old_block, Realloc* state);
+void end_realloc(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size,
+                 const Realloc& state);
+
+template <typename Call>
+void* reallocate(Op op, uintptr_t frame, void* old_block, size_t size, Call&& call) {
+  if (!old_block) return allocate(op, frame, size, std::forward<Call>(call));
+  Realloc state = {};
+  ThreadState* t = thread;
+  bool nested = t->outer != ThreadState::kIdle;
+  if (nested) {
+    state.nested = enter_nested(op, frame, old_block);
+    t = state.nested.state;
+    // An inner realloc of the block that the outer one is changing is the outer one's to tell.
+    if (state.nested.role == Role::kForwardOnly ||
+        (state.nested.role == Role::kInner && t->block == old_block))
+      return call();
+  } else {
+    enter(t, op, frame);
+  }
+  bool inner = nested && state.nested.role == Role::kInner;
+  if (!inner) t->block = old_block;
+  begin_realloc(t, op, frame, old_block, &state);
+  void* block = call();
+  end_realloc(t, op, frame, block, size, state);
+  if (nested && !inner) leave_nested(state.nested);
+  if (!nested) leave(t);
+  return block;
+}
+
+void record_thread_name(const char* name);
+
+// mmap and its like.
+void record_mapping(Op op, uintptr_t frame, uint64_t address, uint64_t size, uint64_t other,
+                    bool failed);
+
+}  // namespace malloscope::record

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread's state comes from the arena or from a thread that has ended. It goes
+// back when the thread ends, which a pthread key's destructor tells. Other
+// destructors allocate and free after ours, so ours asks to be called again until
+// glibc's last round (the fourth); what is freed even later finds the thread
+// asleep again and wakes it once more, without a key. The collector clears up
+// after such a thread when it sees that it is gone.
+
+#include "record/thread_state.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include "base/syscall.h"
+#include "record/own_stack.h"
+#include "record/process.h"
+
+namespace malloscope::record {
+
+// All zero: not idle, and never written to.
+static constinit union Asleep {
+  char zero[sizeof(ThreadState)];
+  ThreadState state;
+  constexpr Asleep() : zero() {}
+} asleep;
+constinit thread_local ThreadState* thread = &asleep.state;
+
+namespace {
+
+constinit pthread_key_t exit_key = 0;
+constinit bool has_exit_key = false;
+
+// Keys below this lie in the thread's own descriptor; a higher one would make
+// pthread_setspecific allocate.
+constexpr pthread_key_t kKeysWithoutHeap = 32;
+
+constexpr int kDestructorRounds = 4;
+
+constexpr int kPointerBits = 48;
+
+// A stack of idle states. The count beside the pointer changes with every push and
+// pop, so that a state which left and came back in between is noticed.
+void push_idle(ThreadState* state) {
+  std::atomic<uint64_t>& head = process().idle_threads;
+  uint64_t top = head.load(std::memory_order_relaxed), mine;
+  do {
+    state->next_idle = top << (64 - kPointerBits) >> (64 - kPointerBits);
+    mine = ((top >> kPointerBits) + 1) << kPointerBits | reinterpret_cast<uintptr_t>(state);
+  } while (!head.compare_exchange_weak(top, mine, std::memory_order_release));
+}
+
+ThreadState* pop_idle() {
+  std::atomic<uint64_t>& head = process().idle_threads;
+  uint64_t top = head.load(std::memory_order_acquire), below;
+  ThreadState* state;
+  do {
+    state = reinterpret_cast<ThreadState*>(top << (64 - kPointerBits) >> (64 - kPointerBits));
+    if (!state) return nullptr;
+    below = ((top >> kPointerBits) + 1) << kPointerBits | state->next_idle;
+  } while (!head.compare_exchange_weak(top, below, std::memory_order_acquire));
+  return state;
+}
+
+ThreadState* new_state(int tid, uint8_t nesting) {
+  ThreadState* state = pop_idle();
+  if (!state) {
+    state = static_cast<ThreadState*>(process().arena.take(sizeof(ThreadState)));
+    if (!state) return nullptr;
+  }
+  state->tid = tid;
+  state->nesting = nesting;
+  state->has_key = false;
+  state->exit_rounds = 0;
+  state->recording = state->inner = 0;
+  state->nested = nullptr;
+  if (!state->lane.open(tid, nesting)) {
+    push_idle(state);
+    return nullptr;
+  }
+  state->memo.begin(process().arena, own_stack(tid == image().pid));
+  state->outer = ThreadState::kIdle;
+  return state;
+}
+
+void tell_name(ThreadState* state) {
+  char name[16] = {};
+  if (!sys::failed(sys::call(SYS_prctl, PR_GET_NAME, sys::arg(name))))
+    state->lane.thread_name(name);
+}
+
+void retire(ThreadState* state) {
+  if (state->nested) retire(state->nested);
+  state->outer = 0;
+  state->lane.close();
+  push_idle(state);
+}
+
+void thread_exits(void* argument) {
+  auto* state = static_cast<ThreadState*>(argument);
+  if (state != thread || state->outer == 0) return;  // Forked meanwhile, or already gone.
+  if (++state->exit_rounds < kDestructorRounds) {
+    pthread_setspecific(exit_key, state);
+    return;
+  }
+  tell_name(state);
+  thread = &asleep.state;
+  retire(state);
+}
+
+}  // namespace
+
+void arm_thread_exit() {
+  if (has_exit_key) return;
+  has_exit_key = pthread_key_create(&exit_key, thread_exits) == 0 && exit_key < kKeysWithoutHeap;
+}
+
+ThreadState* wake_thread() {
+  if (!wake_process()) return nullptr;
+  ThreadState* state = new_state(sys::tid(), 0);
+  if (!state) {
+    image().dropped.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  thread = state;
+  tell_name(state);
+  if (has_exit_key) state->has_key = pthread_setspecific(exit_key, state) == 0;
+  return state;
+}
+
+ThreadState* nested_state(ThreadState* busy) {
+  constexpr uint8_t kDeepest = 8;
+  if (busy->nested) return busy->nested;
+  if (busy->nesting < kDeepest)
+    busy->nested = new_state(busy->tid, static_cast<uint8_t>(busy->nesting + 1));
+  return busy->nested;
+}
+
+}  // namespace malloscope::record

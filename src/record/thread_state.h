@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the recorder keeps for each thread, and how a hook finds out in one
+// comparison whether it may go ahead.
+//
+// `outer` is that comparison. It is
+//     0         in memory that was wiped by a fork, and in the state that every
+//               thread starts with: wake up first;
+//     kIdle     the thread is outside all hooks: go ahead;
+//     a frame   the outermost hook of the thread that has not returned yet.
+//
+// A hook entered while another is active is one of:
+//     the allocator calling itself by its public name (operator new -> malloc): the
+//       inner call returns the block and records it, under the outer call's name;
+//     a signal handler, or a new_handler: a call of its own;
+//     a call after an exception or longjmp has left the outer hook without a word:
+//       the outer frame lies deeper in the stack than the present one, so it is gone;
+//     a signal handler that has interrupted the recorder itself (`recording`): the
+//       memo and the lane are in use, so it gets a second state with its own lane.
+
+#pragma once
+
+#include <cstdint>
+
+#include "record/lane_writer.h"
+#include "unwind/stack_memo.h"
+#include "wire/event.h"
+
+namespace malloscope::record {
+
+struct ThreadState {
+  static constexpr uintptr_t kIdle = 1;
+
+  uintptr_t outer;
+  uintptr_t recording;     // The frame of the hook whose event is being written, or 0.
+  uintptr_t inner;         // The frame of the first hook called from inside the outer one.
+  void* block;             // What the inner hook recorded, or what the outer one is freeing.
+  size_t size;             // What the outer hook was asked for.
+  wire::Op op;             // The entry point of the outer hook.
+  bool has_key;            // Thread exit will tell us.
+  uint8_t exit_rounds;
+  uint8_t nesting;
+  int tid;
+  ThreadState* nested;     // For signal handlers that interrupt this one.
+  uint64_t next_idle;      // In the list of states without a thread.
+  LaneWriter lane;
+  unwind::StackMemo memo;
+};
+
+// The calling thread's. Points to a state that is never idle until the thread has its own.
+extern constinit thread_local ThreadState* thread;
+
+// Gives the thread a state and a lane. nullptr if this process is not recording.
+MSCOPE_SLOW ThreadState* wake_thread();
+
+// The state to use while `busy` is being written to.
+MSCOPE_SLOW ThreadState* nested_state(ThreadState* busy);
+
+// Called once, when the process starts to record.
+void arm_thread_exit();
+
+}  // namespace malloscope::record

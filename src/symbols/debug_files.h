@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the debug information of a stripped file is kept.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "symbols/elf_file.h"
+
+namespace malloscope::symbols {
+
+// The file dir/.build-id/ab/cdef….debug of the first of `debug_dirs` that has it.
+std::optional<ElfFile> find_by_build_id(const std::string& build_id,
+                                        const std::vector<std::string>& debug_dirs);
+
+// The separate debug file of `stripped`: by its build-id, else by its .gnu_debuglink.
+// Files on this machine only; nothing is ever fetched.
+std::optional<ElfFile> find_debug_file(const ElfFile& stripped,
+                                       const std::vector<std::string>& debug_dirs);
+
+}  // namespace malloscope::symbols

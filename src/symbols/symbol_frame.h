@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function at a place in the source.
+
+#pragma once
+
+#include <string>
+
+namespace malloscope::symbols {
+
+struct SymbolFrame {
+  // Demangled, with parameter types; "libfoo.so+0x1234" if no function is known there.
+  std::string function;
+  std::string file;  // Empty if not known.
+  int line = 0;      // 0 if not known.
+
+  bool operator==(const SymbolFrame&) const = default;
+};
+
+}  // namespace malloscope::symbols

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two looks at the file. The first reads headers only: it finds the last whole
+// epoch, and which images there will be, since a forked child must be announced
+// before its parent changes the heap that the child has inherited. The second
+// reads epoch by epoch, fills the tables and shows the events.
+
+#include "trace/event_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trace/file_reader.h"
+#include "trace/merge.h"
+#include "wire/records.h"
+#include "wire/stacks.h"
+
+namespace malloscope::trace {
+namespace {
+
+using wire::ChunkType;
+
+class Stream {
+ public:
+  Stream(FileReader reader, std::string path, Listener* listener, StreamOptions options)
+      : reader_(std::move(reader)),
+        path_(std::move(path)),
+        listener_(listener),
+        options_(std::move(options)),
+        merger_(listener) {}
+
+  Result<Tables> run() {
+    if (auto looked = look_ahead(); !looked) return std::unexpected(looked.error());
+    reader_.rewind();
+    Chunk chunk = {};
+    for (;;) {
+      auto next = reader_.next(&chunk);
+      if (!next) return std::unexpected(next.error());
+      // Beyond the last whole epoch only the end of the recording is of interest.
+      if (*next != Next::kChunk) break;
+      if (chunk.offset >= whole_ && chunk.type != ChunkType::kEnd) break;
+      if (!take(chunk))
+        return fail(fmt::format("{} is damaged at byte {}: the chunk makes no sense", path_,
+                                chunk.offset));
+      if (too_large_)
+        return fail(fmt::format("{} is damaged at byte {}: more events than an epoch can hold",
+                                path_, chunk.offset));
+      if (chunk.type == ChunkType::kEpochEnd) {
+        show_epoch();
+        if (options_.progress)
+          options_.progress(static_cast<double>(chunk.offset) /
+                            static_cast<double>(reader_.bytes()));
+      }
+    }
+    if (tables_.header.version == 0)
+      return fail(fmt::format("{} ends before its first whole chunk; nothing was recorded", path_));
+    conclude();
+    return std::move(tables_);
+  }
+
+ private:
+  // Finds the last whole epoch and all images up to there.
+  Result<bool> look_ahead() {
+    Chunk chunk = {};
+    for (;;) {
+      auto next = reader_.skip(&chunk);
+      if (!next) return std::unexpected(next.error());
+      if (*next != Next::kChunk) {
+        cut_ = *next == Next::kCut;
+        break;
+      }
+      if (chunk.type == ChunkType::kEpochEnd) whole_ = chunk.offset + 1;
+      if (chunk.type != ChunkType::kImageStart) continue;
+      reader_.step_back();
+      next = reader_.next(&chunk);
+      if (!next) return std::unexpected(next.error());
+      if (!take_image_start(wire::Unpacker(chunk.payload)))
+        return fail(fmt::format("{} is damaged at byte {}: the chunk makes no sense", path_,
+                                chunk.offset));
+    }
+    decoders_.resize(tables_.images.size());
+    for (Image& fresh : tables_.images) unannounced_.push_back(&fresh);
+    std::stable_sort(unannounced_.begin(), unannounced_.end(), [](const Image* a, const Image* b) {
+      return announcement_of(*a) < announcement_of(*b);
+    });
+    return true;
+  }
+
+  static uint64_t announcement_of(const Image& image) {
+    return image.origin == Origin::kForked ? image.forked_tick : image.start_tick;
+  }
+
+  bool take(const Chunk& chunk) {
+    wire::Unpacker in(chunk.payload);
+    switch (chunk.type) {
+      case ChunkType::kHeader: return take_header(in);
+      case ChunkType::kImageStart: return true;  // Known since the first look.
+      case ChunkType::kImageEnd: return take_image_end(in);
+      case ChunkType::kThread: return take_all<wire::ThreadRecord>(in);
+      case ChunkType::kModule: return take_all<wire::ModuleRecord>(in);
+      case ChunkType::kMappings: return take_all<wire::MappingRecord>(in);
+      case ChunkType::kRss: return take_all<wire::RssRecord>(in);
+      case ChunkType::kNote: return take_all<wire::NoteRecord>(in);
+      case ChunkType::kStacks: return take_stacks(in);
+      case ChunkType::kEvents: return take_events(chunk.payload);
+      case ChunkType::kEnd: return take_end(in);
+      case ChunkType::kEpochEnd: epoch_tick_ = chunk.last_tick; return true;
+      case ChunkType::kIndex: return true;
+    }
+    return true;  // A kind of a later version: skipped.
+  }
+
+  template <typename Record>
+  bool take_all(wire::Unpacker in) {
+    while (!in.done()) {
+      Record record;
+      if (!wire::unpack(&in, &record) || !take_record(record)) return false;
+    }
+    return true;
+  }
+
+  Image* image(uint64_t id) {
+    return id >= 1 && id <= tables_.images.size() ? &tables_.images[id - 1] : nullptr;
+  }
+
+  bool take_header(wire::Unpacker in) {
+    wire::HeaderRecord record;
+    if (!wire::unpack(&in, &record) || record.version == 0 || record.tick_shift > 40 ||
+        record.cycles_per_second == 0)
+      return false;
+    Header& h = tables_.header;
+    h.version = static_cast<uint32_t>(record.version);
+    h.tick_shift = record.tick_shift;
+    h.start_tick = record.start_tick;
+    h.start_unix_ns = static_cast<int64_t>(record.start_unix_ns);
+    h.recorder_version = record.recorder_version;
+    h.settings = record.settings;
+    set_clock(record.cycles_per_second);
+    return true;
+  }
+
+  void set_clock(uint64_t cycles_per_second) {
+    tables_.header.ns_per_tick = static_cast<double>(uint64_t{1} << tables_.header.tick_shift) *
+                                 1e9 / static_cast<double>(cycles_per_second);
+  }
+
+  bool take_image_start(wire::Unpacker in) {
+    wire::ImageStartRecord record;
+    if (!wire::unpack(&in, &record) || record.image != tables_.images.size() + 1 ||
+        record.parent >= record.image || record.origin > 3 || record.image > kMostImages)
+      return false;
+    Image fresh;
+    fresh.id = ImageId{static_cast<uint32_t>(record.image)};
+    fresh.parent = ImageId{static_cast<uint32_t>(record.parent)};
+    fresh.pid = static_cast<int>(record.pid);
+    fresh.origin = static_cast<Origin>(record.origin);
+    fresh.executable = record.executable;
+    fresh.command = record.command;
+    fresh.start_tick = record.start_tick;
+    fresh.forked_tick = record.forked_tick;
+    tables_.images.push_back(std::move(fresh));
+    return true;
+  }
+
+  bool take_image_end(wire::Unpacker in) {
+    wire::ImageEndRecord record;
+    Image* ended = wire::unpack(&in, &record) ? image(record.image) : nullptr;
+    if (!ended) return false;
+    if (!ended->end_tick) ends_.push_back(record.image - 1);
+    ended->end_tick = record.end_tick;
+    ended->ended_by_exec = record.exit_kind == wire::kExitExec;
+    if (record.exit_kind == wire::kExitCode)
+      ended->exit = Exit{.code = static_cast<int>(record.exit_value), .signal = {}};
+    if (record.exit_kind == wire::kExitSignal)
+      ended->exit = Exit{.code = {}, .signal = static_cast<int>(record.exit_value)};
+    ended->peak_rss_bytes = record.peak_rss_bytes;
+    ended->recorder_rss_bytes = record.recorder_rss_bytes;
+    ended->lost = record.lost;
+    ended->truncated_stacks = record.truncated_stacks;
+    ended->unwind_failures = record.unwind_failures;
+    ended->not_followed = record.not_followed;
+    return true;
+  }
+
+  bool take_record(const wire::ThreadRecord& record) {
+    Image* owner = image(record.image);
+    if (!owner || record.thread == 0 || record.thread > owner->threads.size() + 1) return false;
+    if (record.thread > owner->threads.size()) owner->threads.emplace_back();
+    Thread& thread = owner->threads[record.thread - 1];
+    thread.id = ThreadId{static_cast<uint32_t>(record.thread)};
+    thread.tid = static_cast<int>(record.tid);
+    thread.start_tick = record.start_tick;
+    if (!record.name.empty()) thread.name = record.name;
+    return true;
+  }
+
+  bool take_record(const wire::ModuleRecord& record) {
+    Image* owner = image(record.image);
+    if (!owner || record.start >= record.end) return false;
+    Module module;
+    module.start = record.start;
+    module.end = record.end;
+    module.bias = record.bias;
+    module.generation = static_cast<uint32_t>(record.generation);
+    module.path = record.path;
+    for (char byte : record.build_id)
+      module.build_id += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+    owner->modules.push_back(std::move(module));
+    return true;
+  }
+
+  bool take_record(const wire::MappingRecord& record) {
+    if (!image(record.image) || record.op < static_cast<uint64_t>(wire::Op::kMmap) ||
+        record.op >= wire::kOps || record.stack > UINT32_MAX || record.thread > UINT32_MAX)
+      return false;
+    wire::Event event;
+    event.kind = wire::Kind::kMapping;
+    event.op = static_cast<wire::Op>(record.op);
+    event.flags = static_cast<uint8_t>(record.flags);
+    event.tick = record.tick;
+    event.address = record.address;
+    event.size = record.size;
+    event.other = record.other;
+    event.image = ImageId{static_cast<uint32_t>(record.image)};
+    event.thread = ThreadId{static_cast<uint32_t>(record.thread)};
+    event.stack = StackId{static_cast<uint32_t>(record.stack)};
+    mappings_.push_back(event);
+    too_large_ |= mappings_.size() > wire::kMaxEpochEvents;
+    return true;
+  }
+
+  bool take_record(const wire::RssRecord& record) {
+    Image* owner = image(record.image);
+    if (!owner) return false;
+    owner->rss.push_back({record.tick, record.bytes});
+    owner->peak_rss_bytes = std::max(owner->peak_rss_bytes, record.bytes);
+    return true;
+  }
+
+  bool take_record(const wire::NoteRecord& record) {
+    tables_.notes.push_back({record.text});
+    return true;
+  }
+
+  bool take_stacks(wire::Unpacker in) {
+    uint64_t id = in.number();
+    Image* owner = in.ok() ? image(id) : nullptr;
+    if (!owner) return false;
+    // Within an epoch one thread's definition may stand before that of the older stack it
+    // builds on, which another thread made; so they are kept until the epoch is whole.
+    return decoders_[id - 1].decode(in, [&](const wire::StackDefinition& d) {
+      definitions_.push_back({id - 1, d});
+      return true;
+    });
+  }
+
+  bool define_stacks() {
+    std::sort(definitions_.begin(), definitions_.end(), [](const auto& a, const auto& b) {
+      return a.image != b.image ? a.image < b.image : a.definition.id < b.definition.id;
+    });
+    bool all = true;
+    for (const auto& [owner, d] : definitions_)
+      all &= tables_.images[owner].stacks.define(d.id, d.owner, d.kept, d.generation, d.flags,
+                                                 d.fresh.data(), d.fresh.size());
+    definitions_.clear();
+    return all;
+  }
+
+  bool take_events(std::span<const uint8_t> payload) {
+    if (!decoder_.decode(payload, &epoch_)) return false;
+    too_large_ |= epoch_.events.size() > wire::kMaxEpochEvents;
+    return true;
+  }
+
+  bool take_end(wire::Unpacker in) {
+    wire::EndRecord record;
+    if (!wire::unpack(&in, &record) || record.cycles_per_second == 0) return false;
+    tables_.end_tick = record.tick;
+    tables_.incomplete_because = record.incomplete_because;
+    set_clock(record.cycles_per_second);
+    return true;
+  }
+
+  // Listeners index by image, thread and stack: what is not in the tables becomes "unknown".
+  void check(wire::Event* event) {
+    const Image& owner = tables_.images[raw(event->image) - 1];
+    if (!owner.stacks.defined(event->stack)) event->stack = StackId::kNone;
+    if (raw(event->thread) > owner.threads.size()) event->thread = ThreadId::kNone;
+  }
+
+  void show_epoch() {
+    define_stacks();
+    for (; announced_ < unannounced_.size() && announcement_of(*unannounced_[announced_]) <= epoch_tick_;
+         ++announced_)
+      listener_->image_started(*unannounced_[announced_]);
+    for (const wire::DecodedRun& run : epoch_.runs) {
+      wire::Event* first = epoch_.events.data() + run.first;
+      if (!image(raw(run.image))) continue;
+      for (uint32_t i = 0; i < run.count; ++i) {
+        check(first + i);
+        tables_.events += first[i].kind != wire::Kind::kReallocEnd;
+      }
+      merger_.add(first, first + run.count);
+    }
+    std::stable_sort(mappings_.begin(), mappings_.end(),
+                     [](const auto& a, const auto& b) { return a.tick < b.tick; });
+    for (wire::Event& event : mappings_) check(&event);
+    merger_.add(mappings_.data(), mappings_.data() + mappings_.size());
+    for (uint64_t ended : ends_)
+      merger_.add_end(*tables_.images[ended].end_tick, &tables_.images[ended]);
+    merger_.merge();
+    epoch_.events.clear();
+    epoch_.runs.clear();
+    mappings_.clear();
+    ends_.clear();
+  }
+
+  void conclude() {
+    tables_.file_bytes = reader_.bytes();
+    tables_.complete = tables_.end_tick.has_value() && tables_.incomplete_because.empty();
+    if (!tables_.end_tick) {
+      tables_.incomplete_because =
+          cut_ ? "the file ends in the middle of a chunk: it was cut"
+               : "the recording did not finish: the collector was killed, or is still writing";
+    }
+  }
+
+  static constexpr uint64_t kMostImages = 1 << 20;
+  struct Pending {
+    uint64_t image;
+    wire::StackDefinition definition;
+  };
+
+  FileReader reader_;
+  std::string path_;
+  Listener* listener_;
+  StreamOptions options_;
+  EpochMerger merger_;
+  Tables tables_;
+  uint64_t whole_ = 0;  // Chunks that begin before this belong to whole epochs.
+  bool cut_ = false, too_large_ = false;
+  std::vector<const Image*> unannounced_;  // All images, in order of announcement.
+  size_t announced_ = 0;
+  std::vector<uint64_t> ends_;
+  std::vector<wire::StackDecoder> decoders_;
+  std::vector<Pending> definitions_;
+  wire::EventDecoder decoder_;
+  wire::DecodedChunk epoch_;
+  std::vector<wire::Event> mappings_;
+  uint64_t epoch_tick_ = 0;
+};
+
+}  // namespace
+
+Result<Tables> stream(const std::string& path, Listener* listener, StreamOptions options) {
+  auto reader = FileReader::open(path);
+  if (!reader) return std::unexpected(reader.error());
+  return Stream(std::move(*reader), path, listener, std::move(options)).run();
+}
+
+}  // namespace malloscope::trace

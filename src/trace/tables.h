@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trace knows besides its events: the process images, their threads,
+// modules and stacks, and what the recording lost.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace malloscope::trace {
+
+// A file mapped into an image: a library, or the program itself.
+struct Module {
+  uint64_t start = 0;  // [start, end) in the image's memory.
+  uint64_t end = 0;
+  uint64_t bias = 0;        // Address in memory minus address in the file's symbol table.
+  uint32_t generation = 0;  // Counts the image's dlclose calls at the time it was first met.
+  std::string path;
+  std::string build_id;  // Lower-case hexadecimal, or empty.
+};
+
+// The stacks of one image. Each is stored as the outer frames it shares with an
+// older one and the frames it adds.
+class StackTable {
+ public:
+  // Ids may come in any order inside an epoch but refer only to smaller ones.
+  // False if the definition is impossible.
+  bool define(StackId id, StackId owner, uint32_t kept, uint32_t generation, uint32_t flags,
+              const uint64_t* frames_outermost_first, size_t count);
+
+  bool defined(StackId id) const { return raw(id) < defs_.size() && defs_[raw(id)].depth != 0; }
+  uint32_t depth(StackId id) const { return defined(id) ? defs_[raw(id)].depth : 0; }
+  uint32_t flags(StackId id) const { return defined(id) ? defs_[raw(id)].flags : 0; }
+  uint32_t generation(StackId id) const { return defined(id) ? defs_[raw(id)].generation : 0; }
+
+  // Return addresses, innermost first; the top bit is wire::kInterrupted. Empty if not defined.
+  void frames(StackId id, std::vector<uint64_t>* innermost_first) const;
+
+  // Defined ids are among 1 ... bound() - 1.
+  uint32_t bound() const { return static_cast<uint32_t>(defs_.size()); }
+  uint64_t count() const { return count_; }
+
+ private:
+  struct Def {
+    uint32_t owner = 0;
+    uint32_t kept = 0;
+    uint32_t depth = 0;
+    uint32_t added = 0;
+    uint32_t generation = 0;
+    uint32_t flags = 0;
+    uint64_t first = 0;  // In addresses_.
+  };
+  std::vector<Def> defs_;
+  std::vector<uint64_t> addresses_;
+  uint64_t count_ = 0;
+};
+
+struct Thread {
+  ThreadId id = ThreadId::kNone;
+  int tid = 0;
+  std::string name;
+  uint64_t start_tick = 0;
+};
+
+// How a process ended. At most one of the two is set; neither if nobody told.
+struct Exit {
+  std::optional<int> code;
+  std::optional<int> signal;
+};
+
+enum class Origin : uint8_t { kLaunched, kForked, kExeced, kPreloaded };
+
+struct RssSample {
+  uint64_t tick = 0;
+  uint64_t bytes = 0;
+};
+
+struct Image {
+  ImageId id = ImageId::kNone;
+  ImageId parent = ImageId::kNone;
+  int pid = 0;
+  Origin origin = Origin::kLaunched;
+  std::string executable;            // Path of the program file.
+  std::vector<std::string> command;  // Its arguments, the program's name first.
+  uint64_t start_tick = 0;
+  uint64_t forked_tick = 0;  // Forked images: when the parent's heap was inherited.
+  std::optional<uint64_t> end_tick;
+  bool ended_by_exec = false;
+  std::optional<Exit> exit;
+
+  std::vector<Thread> threads;  // threads[i] has id i + 1.
+  std::vector<Module> modules;
+  StackTable stacks;
+  std::vector<RssSample> rss;
+
+  uint64_t peak_rss_bytes = 0;       // As the kernel saw it.
+  uint64_t recorder_rss_bytes = 0;   // Of which the recorder's own, at its highest.
+  uint64_t lost = 0;                 // Events dropped, each counted.
+  uint64_t truncated_stacks = 0;
+  uint64_t unwind_failures = 0;
+  uint64_t not_followed = 0;
+
+  // The module that held `address` when a stack of that generation was recorded, or nullptr.
+  const Module* module_of(uint64_t address, uint32_t generation) const;
+};
+
+// Something the user should know about the recording itself ("pid 12 (foo) is statically linked").
+struct Note {
+  std::string text;
+};
+
+struct Header {
+  uint32_t version = 0;
+  uint64_t tick_shift = 0;
+  double ns_per_tick = 0;
+  uint64_t start_tick = 0;
+  int64_t start_unix_ns = 0;
+  std::string recorder_version;
+  std::vector<std::string> settings;  // "key=value"
+};
+
+struct Tables {
+  Header header;
+  std::vector<Image> images;  // images[i] has id i + 1.
+  std::vector<Note> notes;
+  std::optional<uint64_t> end_tick;  // Set if the recording was finished properly.
+  uint64_t file_bytes = 0;
+  uint64_t events = 0;  // Calls: a realloc counts once.
+  bool complete = false;
+  std::string incomplete_because;  // A sentence, if not complete.
+
+  // Nanoseconds since the recording began.
+  uint64_t time_ns(uint64_t tick) const {
+    return tick <= header.start_tick
+               ? 0
+               : static_cast<uint64_t>(static_cast<double>(tick - header.start_tick) *
+                                       header.ns_per_tick);
+  }
+  const Image& image(ImageId id) const { return images[raw(id) - 1]; }
+};
+
+}  // namespace malloscope::trace

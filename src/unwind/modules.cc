@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loader knows which module a pc is in, and glibc (2.35 and later) lets us ask
+// without a lock: _dl_find_object. Everything else that tells - dl_iterate_phdr,
+// /proc/self/maps - takes the loader's lock or a file, and inside malloc both
+// end in a deadlock sooner or later.
+//
+// A module met for the first time is described in a record (path, build-id,
+// where its CFI is) that is built in private and then published by one
+// compare-and-swap at the end of a table which only grows; so the recorder can
+// follow it by index, and no thread ever waits for another.
+//
+// Generations. A pc names a piece of code only until its module is unloaded and
+// another one mapped in its place. We cannot stop the world for that; instead,
+//
+//     begin_unload()   from here on nobody believes a cache, everyone asks the loader
+//     dlclose()
+//     end_unload()     looks whether a module we met is gone; if so, a new
+//                      generation begins, and with it all caches are void
+//
+// Most calls of dlclose only drop a reference: then nothing is lost.
+// Loading needs no such care, because we never cache that a pc is unknown.
+
+#include "unwind/modules.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstring>
+
+#include "base/elf.h"
+#include "base/syscall.h"
+#include "unwind/counts.h"
+#include "unwind/rule_cache.h"
+#include "unwind/stack_reader.h"
+
+// Absent before glibc 2.35: then no module is ever found, and every stack ends at once.
+extern "C" int _dl_find_object(void* pc, dl_find_object* result) noexcept __attribute__((weak));
+
+namespace malloscope::unwind {
+
+constinit std::atomic<uint64_t> epoch_bits = uint64_t{1} << 32;
+
+namespace {
+
+constexpr uint64_t kOneGeneration = uint64_t{1} << 32, kOneUnloading = 1;
+constexpr size_t kMaxName = 4095;
+
+// A module in the table, with what only we need to know.
+struct Known {
+  Module module;
+  const link_map* map;
+  std::atomic<bool> gone;  // Unloaded, as far as we know.
+};
+
+constinit std::atomic<Arena*> memory = nullptr;
+constinit std::atomic<Known*> table[kMaxModules] = {};
+// The newest module of each address, most of the time: only a hint.
+constinit std::atomic<uint16_t> hints[256] = {};
+
+std::atomic<uint16_t>& hint_of(uintptr_t start) { return hints[(start >> 12 ^ start >> 20) & 255]; }
+
+void* take(size_t bytes) {
+  Arena* arena = memory.load(std::memory_order_relaxed);
+  void* result = arena && syscalls_allowed() ? arena->take(bytes) : nullptr;
+  if (!result) count(counts.no_memory);
+  return result;
+}
+
+Section section_of(LoadedElf::Range range) {
+  size_t size = range.end - range.start;
+  return {reinterpret_cast<const uint8_t*>(range.start), size < INT32_MAX ? size : INT32_MAX,
+          range.start};
+}
+
+bool ask_loader(uintptr_t pc, dl_find_object* found) {
+  return _dl_find_object && _dl_find_object(reinterpret_cast<void*>(pc), found) == 0;
+}
+
+LoadedElf elf_of(const dl_find_object& found) {
+  auto start = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
+  auto end = reinterpret_cast<uintptr_t>(found.dlfo_map_end);
+  return LoadedElf({start, end}, found.dlfo_link_map->l_addr);
+}
+
+// All but the name's copy and the generation.
+void describe(const dl_find_object& found, Module* out) {
+  *out = {};
+  out->start = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
+  out->end = reinterpret_cast<uintptr_t>(found.dlfo_map_end);
+  out->bias = found.dlfo_link_map->l_addr;
+  const char* name = found.dlfo_link_map->l_name;
+  out->name = name ? name : "";
+  while (out->name_size < kMaxName && out->name[out->name_size]) ++out->name_size;
+  if (ask_readable(out->start) == Answer::kNo) return;
+  LoadedElf elf = elf_of(found);
+  out->build_id_size = static_cast<uint32_t>(elf.build_id(out->build_id, sizeof out->build_id));
+  LoadedElf::Range header = elf.find(PT_GNU_EH_FRAME);
+  if (header.start == 0) return;
+  out->header = section_of(header);
+  uintptr_t address = frames_address(out->header);
+  if (LoadedElf::Range room = elf.segment(address); room.start)
+    out->frames = section_of({address, room.end});
+}
+
+bool same(const Module& a, const Module& b) {
+  return a.start == b.start && a.end == b.end && a.bias == b.bias && a.name_size == b.name_size &&
+         memcmp(a.name, b.name, a.name_size) == 0 && a.build_id_size == b.build_id_size &&
+         memcmp(a.build_id, b.build_id, a.build_id_size) == 0 && a.header.bytes == b.header.bytes &&
+         a.header.size == b.header.size;
+}
+
+bool overlap(const Module& a, const Module& b) { return a.start < b.end && b.start < a.end; }
+
+// `module`, with its name still the loader's, as the table's own. nullptr if there is no room.
+Known* make(const Module& module, const link_map* map) {
+  auto* known = static_cast<Known*>(take(sizeof(Known) + module.name_size + 1));
+  if (!known) return nullptr;
+  char* name = reinterpret_cast<char*>(known + 1);
+  memcpy(name, module.name, module.name_size);
+  known->module = module;
+  known->module.name = name;
+  known->module.generation = epoch().generation();
+  known->map = map;
+  return known;
+}
+
+// The table's record of the module that the loader found.
+MSCOPE_SLOW const Module* meet(const dl_find_object& found) {
+  Module module;
+  describe(found, &module);
+  Known* fresh = nullptr;
+  for (;;) {
+    // The newest record of these addresses is the only one that may still hold.
+    size_t count_now = module_count();
+    for (size_t i = count_now; i-- > 0;) {
+      Known* known = table[i].load(std::memory_order_acquire);
+      if (!overlap(known->module, module)) continue;
+      if (!same(known->module, module)) break;
+      known->gone.store(false, std::memory_order_relaxed);
+      hint_of(module.start).store(static_cast<uint16_t>(i), std::memory_order_relaxed);
+      return &known->module;
+    }
+    if (count_now == kMaxModules) {
+      count(counts.modules_lost);
+      return nullptr;
+    }
+    if (!fresh && !(fresh = make(module, found.dlfo_link_map))) return nullptr;
+    Known* expected = nullptr;
+    table[count_now].compare_exchange_strong(expected, fresh, std::memory_order_acq_rel);
+    // Now it is there, by us or, if we lost the race, perhaps by another: look again.
+  }
+}
+
+const Module* module_of(const dl_find_object& found) {
+  auto start = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
+  size_t hint = hint_of(start).load(std::memory_order_relaxed);
+  Known* known = table[hint].load(std::memory_order_acquire);
+  if (known && known->module.start == start &&
+      known->module.end == reinterpret_cast<uintptr_t>(found.dlfo_map_end) &&
+      known->map == found.dlfo_link_map && !known->gone.load(std::memory_order_relaxed) &&
+      !epoch().unloading())
+    return &known->module;
+  return meet(found);
+}
+
+bool still_there(const Known& known) {
+  dl_find_object found;
+  if (!ask_loader(known.module.start, &found)) return false;
+  Module module;
+  describe(found, &module);
+  return same(module, known.module);
+}
+
+// --- Registered frames.
+
+struct Registered {
+  enum State : uint32_t { kFree, kClaimed, kReady };
+  std::atomic<uint32_t> state;
+  std::atomic<uint32_t> size;
+  std::atomic<uintptr_t> section;
+  std::atomic<uintptr_t> low, high;  // All pcs described are in between.
+};
+struct Block {
+  static constexpr size_t kPlaces = 64;
+  Registered places[kPlaces];
+  std::atomic<Block*> next;
+};
+constinit Block first_block = {};
+constinit std::atomic<uint32_t> registered_count = 0;
+
+template <typename Each>
+Registered* find_place(Each each) {
+  for (Block* block = &first_block; block; block = block->next.load(std::memory_order_acquire))
+    for (Registered& place : block->places)
+      if (each(place)) return &place;
+  return nullptr;
+}
+
+bool claim(Registered& place) {
+  uint32_t state = Registered::kFree;
+  return place.state.load(std::memory_order_relaxed) == state &&
+         place.state.compare_exchange_strong(state, Registered::kClaimed);
+}
+
+bool find_registered(uintptr_t pc, CfiSource* out) {
+  if (registered_count.load(std::memory_order_relaxed) == 0) return false;
+  return find_place([&](Registered& place) {
+           if (place.state.load(std::memory_order_acquire) != Registered::kReady) return false;
+           uintptr_t low = place.low.load(std::memory_order_relaxed);
+           uintptr_t high = place.high.load(std::memory_order_relaxed);
+           if (pc < low || pc >= high) return false;
+           uintptr_t section = place.section.load(std::memory_order_relaxed);
+           Section frames = {reinterpret_cast<const uint8_t*>(section),
+                             place.size.load(std::memory_order_relaxed), section};
+           // It was removed, and perhaps another put there, while we read: nobody can
+           // remove the frames of code that he is running, so it was not the one we want.
+           if (place.state.load(std::memory_order_acquire) != Registered::kReady) return false;
+           Fde fde;
+           if (!find_fde({}, frames, pc, &fde)) return false;
+           *out = {{}, frames, nullptr};
+           return true;
+         }) != nullptr;
+}
+
+}  // namespace
+
+void start(Arena& arena) {
+  memory.store(&arena, std::memory_order_relaxed);
+  for (auto& entry : table) {
+    if (!entry.load(std::memory_order_relaxed)) break;
+    entry.store(nullptr, std::memory_order_relaxed);
+  }
+  rule_cache.reset();
+  // Another thread of the parent may have been inside dlclose; it does not exist here.
+  uint64_t bits = epoch_bits.load(std::memory_order_relaxed);
+  epoch_bits.store((bits & ~(kOneGeneration - 1)) + kOneGeneration, std::memory_order_release);
+}
+
+void begin_unload() { epoch_bits.fetch_add(kOneUnloading, std::memory_order_acq_rel); }
+
+void end_unload() {
+  bool changed = false;
+  for (size_t i = 0, count_now = module_count(); i < count_now; ++i) {
+    Known* known = table[i].load(std::memory_order_acquire);
+    if (known->gone.load(std::memory_order_relaxed) || still_there(*known)) continue;
+    known->gone.store(true, std::memory_order_relaxed);
+    changed = true;
+  }
+  if (changed) rule_cache.prepare(epoch().generation() + 1);
+  epoch_bits.fetch_add((changed ? kOneGeneration : 0) - kOneUnloading, std::memory_order_acq_rel);
+}
+
+void flush() {
+  rule_cache.prepare(epoch().generation() + 1);
+  epoch_bits.fetch_add(kOneGeneration, std::memory_order_acq_rel);
+}
+
+size_t module_count() {
+  // The table is filled from the front without gaps.
+  size_t low = 0, high = kMaxModules;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (table[middle].load(std::memory_order_acquire)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+const Module* module_at(size_t index) {
+  Known* known = index < kMaxModules ? table[index].load(std::memory_order_acquire) : nullptr;
+  return known ? &known->module : nullptr;
+}
+
+// How many bytes can be read from `address` on: at least up to the end of its
+// page, and `wanted` if they are there.
+static size_t readable_bytes(uintptr_t address, size_t wanted) {
+  size_t bytes = kPageBytes - address % kPageBytes;
+  while (bytes < wanted && ask_readable(address + bytes) != Answer::kNo) bytes += kPageBytes;
+  return bytes;
+}
+
+bool add_frames(const void* section) {
+  auto address = reinterpret_cast<uintptr_t>(section);
+  if (!section || ask_readable(address) == Answer::kNo) return false;
+  struct Extent {
+    uintptr_t low, high;
+  } extent;
+  size_t size;
+  // Nothing says where the section ends but its last word; look in ever larger parts.
+  for (size_t wanted = kPageBytes;; wanted *= 2) {
+    size_t readable = readable_bytes(address, wanted);
+    extent = {UINTPTR_MAX, 0};
+    size = scan_fdes(
+        {static_cast<const uint8_t*>(section), readable, address},
+        [](const Fde& fde, void* context) {
+          auto* widest = static_cast<Extent*>(context);
+          if (fde.start < widest->low) widest->low = fde.start;
+          if (fde.end > widest->high) widest->high = fde.end;
+          return false;
+        },
+        &extent);
+    uint32_t length = 1;
+    if (readable - size >= sizeof length)
+      memcpy(&length, static_cast<const uint8_t*>(section) + size, sizeof length);
+    if (length == 0 || readable < wanted || readable > INT32_MAX / 2) break;
+  }
+  if (extent.low >= extent.high) return false;
+
+  Registered* place = find_place(claim);
+  if (!place) {
+    // Not from the arena: what was registered before a fork holds in the child too.
+    auto* block = syscalls_allowed() ? static_cast<Block*>(sys::map(sizeof(Block))) : nullptr;
+    if (!block) return false;
+    place = &block->places[0];
+    claim(*place);
+    std::atomic<Block*>* end = &first_block.next;
+    for (Block* expected = nullptr; !end->compare_exchange_strong(expected, block);
+         expected = nullptr)
+      end = &expected->next;
+  }
+  place->section.store(address, std::memory_order_relaxed);
+  place->size.store(static_cast<uint32_t>(size), std::memory_order_relaxed);
+  place->low.store(extent.low, std::memory_order_relaxed);
+  place->high.store(extent.high, std::memory_order_relaxed);
+  place->state.store(Registered::kReady, std::memory_order_release);
+  registered_count.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+bool remove_frames(const void* section) {
+  auto address = reinterpret_cast<uintptr_t>(section);
+  Registered* place = find_place([&](Registered& candidate) {
+    if (candidate.state.load(std::memory_order_acquire) != Registered::kReady) return false;
+    if (candidate.section.load(std::memory_order_relaxed) != address) return false;
+    uint32_t ready = Registered::kReady;
+    return candidate.state.compare_exchange_strong(ready, Registered::kFree);
+  });
+  if (!place) return false;
+  registered_count.fetch_sub(1, std::memory_order_relaxed);
+  flush();
+  return true;
+}
+
+bool find_cfi(uintptr_t pc, CfiSource* out) {
+  dl_find_object found;
+  if (!ask_loader(pc, &found)) return find_registered(pc, out);
+  const Module* module = module_of(found);
+  if (!module) return false;
+  // A program linked without a header registers its frames itself.
+  if (module->frames.size == 0 && find_registered(pc, out)) return true;
+  *out = {module->header, module->frames, module};
+  return true;
+}
+
+bool is_known(uintptr_t pc) {
+  dl_find_object found;
+  CfiSource source;
+  return ask_loader(pc, &found) || find_registered(pc, &source);
+}
+
+// Whether the code at `pc` is what signal handlers return to.
+MSCOPE_SLOW static bool is_sigreturn(uintptr_t pc) {
+  dl_find_object found;
+  if (!ask_loader(pc, &found)) return false;
+  LoadedElf::Range text = elf_of(found).segment(pc, PF_R | PF_X);
+  return text.start && text.end - pc >= sizeof arch::kSigreturn &&
+         memcmp(reinterpret_cast<const void*>(pc), arch::kSigreturn, sizeof arch::kSigreturn) == 0;
+}
+
+MSCOPE_SLOW Rule find_rule(uintptr_t key) {
+  CfiSource source;
+  if (!find_cfi(lookup_pc(key), &source)) {
+    count(counts.no_module);
+    return Rule(Rule::kUnknown);
+  }
+  Rule rule = rule_from(source.header, source.frames, key);
+  if (rule.kind() != Rule::kStop) return rule;
+  if (source.module && !(key & kInterrupted) && is_sigreturn(key)) return Rule(Rule::kSignal);
+  count(counts.no_cfi);
+  return rule;
+}
+
+MSCOPE_SLOW Rule find_rule_cached(uintptr_t key, Epoch now) {
+  if (now.unloading()) return find_rule(key);
+  Rule rule = rule_cache.find(key, now.generation());
+  if (rule.kind() != Rule::kNone) return rule;
+  rule = find_rule(key);
+  Arena* arena = memory.load(std::memory_order_relaxed);
+  // If an unload has begun since, we may have read a module that is going away.
+  if (rule.kind() != Rule::kUnknown && arena && epoch() == now)
+    rule_cache.insert(key, rule, now.generation(), *arena);
+  return rule;
+}
+
+}  // namespace malloscope::unwind

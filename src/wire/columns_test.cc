@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever events go into a chunk come out of it again, field by field, and
+// bytes that no encoder wrote are refused.
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "wire/decode.h"
+#include "wire/encode.h"
+
+namespace malloscope::wire {
+namespace {
+
+Event random_event(std::mt19937_64& random, uint64_t* tick) {
+  Event e;
+  *tick += random() % 8 ? random() % 100 : random() % 100'000'000;
+  e.tick = *tick;
+  bool regular = random() % 16;
+  e.address = regular ? 0x5555'0000'0000 + random() % 64 * 16 : random();
+  switch (random() % 4) {
+    case 0: e.kind = Kind::kFree; e.op = static_cast<Op>(16 + random() % 8); break;
+    case 1: e.kind = Kind::kReallocBegin; e.op = Op::kRealloc; break;
+    case 2:
+      e.kind = Kind::kReallocEnd;
+      e.op = random() % 2 ? Op::kRealloc : Op::kReallocarray;
+      break;
+    default: e.kind = Kind::kAlloc; e.op = static_cast<Op>(random() % 13);
+  }
+  if (e.kind == Kind::kAlloc || e.kind == Kind::kReallocEnd) {
+    e.size = regular ? random() % 4 * 24 : random();
+    e.stack = StackId{static_cast<uint32_t>(regular ? random() % 5 : random())};
+  }
+  return e;
+}
+
+void encode(EventEncoder* encoder, const Event& e) {
+  uint8_t code = code_of(e.kind, e.op);
+  if (e.kind == Kind::kAlloc || e.kind == Kind::kReallocEnd)
+    encoder->block(code, e.tick, e.address, e.size, raw(e.stack));
+  else
+    encoder->release(code, e.tick, e.address);
+}
+
+TEST(Columns, GiveBackEveryFieldOfEveryEvent) {
+  std::mt19937_64 random(1);
+  EventEncoder encoder;
+  EventDecoder decoder;
+  for (int chunk = 0; chunk < 20; ++chunk) {
+    std::vector<Event> events;
+    uint64_t tick = random() % 1'000'000;
+    for (int run = 0; run < 5; ++run) {
+      ImageId image{static_cast<uint32_t>(1 + random() % 3)};
+      ThreadId thread{static_cast<uint32_t>(1 + random() % 9)};
+      encoder.start_run(image, thread, tick);
+      for (size_t i = random() % 3000; i > 0; --i) {
+        Event e = random_event(random, &tick);
+        e.image = image;
+        e.thread = thread;
+        events.push_back(e);
+        encode(&encoder, e);
+      }
+    }
+    DecodedChunk back;
+    ASSERT_TRUE(decoder.decode(encoder.finish(), &back));
+    ASSERT_EQ(back.events.size(), events.size());
+    for (size_t i = 0; i < events.size(); ++i) {
+      const Event &a = events[i], &b = back.events[i];
+      ASSERT_EQ(a.tick, b.tick) << i;
+      ASSERT_EQ(a.address, b.address) << i;
+      ASSERT_EQ(a.size, b.size) << i;
+      ASSERT_EQ(a.stack, b.stack) << i;
+      ASSERT_EQ(a.image, b.image) << i;
+      ASSERT_EQ(a.thread, b.thread) << i;
+      ASSERT_EQ(a.kind, b.kind) << i;
+      ASSERT_EQ(a.op, b.op) << i;
+    }
+  }
+}
+
+TEST(Columns, RefuseEveryCutPayload) {
+  std::mt19937_64 random(2);
+  EventEncoder encoder;
+  uint64_t tick = 5;
+  encoder.start_run(ImageId{1}, ThreadId{1}, tick);
+  for (int i = 0; i < 200; ++i) encode(&encoder, random_event(random, &tick));
+  std::vector<uint8_t> payload = encoder.finish();
+  EventDecoder decoder;
+  for (size_t size = 0; size < payload.size(); ++size) {
+    DecodedChunk out;
+    EXPECT_FALSE(decoder.decode(std::span(payload).first(size), &out)) << size;
+  }
+}
+
+TEST(Columns, SurviveFlippedBytes) {
+  std::mt19937_64 random(3);
+  EventEncoder encoder;
+  EventDecoder decoder;
+  uint64_t tick = 5;
+  for (int round = 0; round < 2000; ++round) {
+    encoder.start_run(ImageId{1}, ThreadId{1}, tick);
+    for (int i = 0; i < 50; ++i) encode(&encoder, random_event(random, &tick));
+    std::vector<uint8_t> payload = encoder.finish();
+    payload[random() % payload.size()] ^= static_cast<uint8_t>(1 + random() % 255);
+    DecodedChunk out;
+    decoder.decode(payload, &out);
+    ASSERT_LE(out.events.size(), kMaxChunkEvents);
+  }
+}
+
+}  // namespace
+}  // namespace malloscope::wire

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "wire/decode.h"
+
+namespace malloscope::wire {
+
+EventDecoder::EventDecoder() : predictor_(std::make_unique<Predictor>()), zstd_(ZSTD_createDCtx()) {}
+EventDecoder::~EventDecoder() { ZSTD_freeDCtx(zstd_); }
+
+std::optional<std::vector<uint8_t>> decompress(ZSTD_DCtx* context, std::span<const uint8_t> stored,
+                                               uint64_t raw_bytes) {
+  if (raw_bytes > kMaxChunkBytes) return std::nullopt;
+  std::vector<uint8_t> raw(raw_bytes);
+  size_t size = ZSTD_decompressDCtx(context, raw.data(), raw.size(), stored.data(), stored.size());
+  if (ZSTD_isError(size) || size != raw_bytes) return std::nullopt;
+  return raw;
+}
+
+bool EventDecoder::decode(std::span<const uint8_t> payload, DecodedChunk* out) {
+  Unpacker in(payload);
+  uint64_t run_count = in.number();
+  if (run_count > kMaxChunkEvents) return false;
+  struct Run {
+    DecodedRun run;
+    uint64_t tick;
+  };
+  std::vector<Run> runs;
+  uint64_t total = 0;
+  for (uint64_t i = 0; i < run_count && in.ok(); ++i) {
+    uint64_t image = in.number(), thread = in.number(), events = in.number(), tick = in.number();
+    total += events;
+    if (image > UINT32_MAX || thread > UINT32_MAX || events > kMaxChunkEvents ||
+        total > kMaxChunkEvents)
+      return false;
+    runs.push_back({{ImageId{static_cast<uint32_t>(image)}, ThreadId{static_cast<uint32_t>(thread)},
+                     0, static_cast<uint32_t>(events)},
+                    tick});
+  }
+  for (auto& column : columns_) {
+    uint64_t size = in.number(), stored = in.number();
+    std::span<const uint8_t> bytes = in.bytes(stored);
+    if (!in.ok() || stored > size) return false;
+    if (stored == size) {
+      column.assign(bytes.begin(), bytes.end());
+    } else {
+      auto plain = decompress(zstd_, bytes, size);
+      if (!plain) return false;
+      column = std::move(*plain);
+    }
+  }
+  if (!in.done() || columns_[kTagColumn].size() != total || columns_[kTimeColumn].size() != total)
+    return false;
+
+  const uint8_t *at[kColumns], *end[kColumns];
+  for (int i = 0; i < kColumns; ++i) {
+    at[i] = columns_[i].data();
+    end[i] = at[i] + columns_[i].size();
+  }
+  predictor_->start_chunk();
+  out->events.reserve(out->events.size() + total);
+  for (const Run& run : runs)
+    if (!decode_run(at, end, run.run, run.tick, out)) return false;
+  for (int i = 0; i < kColumns; ++i)
+    if (at[i] != end[i]) return false;
+  return true;
+}
+
+bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], DecodedRun run,
+                              uint64_t tick, DecodedChunk* out) {
+  Predictor& p = *predictor_;
+  p.start_run();
+  run.first = static_cast<uint32_t>(out->events.size());
+  bool ok = true;
+  auto varint = [&](Column column) {
+    uint64_t value = 0;
+    const uint8_t* next = get_varint(at[column], end[column], &value);
+    if (next) {
+      at[column] = next;
+    } else {
+      ok = false;
+    }
+    return value;
+  };
+  auto address = [&] {
+    uint64_t code = varint(kAddressColumn);
+    if (code & 1) return varint(kAddressColumn);
+    uint64_t result = p.previous_address() + static_cast<uint64_t>(unzigzag(code >> 1)) * 16;
+    p.wrote_address(result);
+    return result;
+  };
+  for (uint32_t i = 0; i < run.count && ok; ++i) {
+    uint8_t tag = *at[kTagColumn]++, code = tag & kCodeMask;
+    uint8_t passed = *at[kTimeColumn]++;
+    tick += passed == kLate ? varint(kLateColumn) : passed;
+    Event event;
+    event.tick = tick;
+    event.thread = run.thread;
+    event.image = run.image;
+    if (code < kCodeReallocBegin) {
+      event.kind = code < kCodeReallocEnd ? Kind::kAlloc : Kind::kReallocEnd;
+      event.op = code == kCodeReallocEnd        ? Op::kRealloc
+                 : code == kCodeReallocarrayEnd ? Op::kReallocarray
+                                                : static_cast<Op>(code);
+      uint32_t stack = p.next_stack();
+      if (!(tag & kStackPredicted)) {
+        uint64_t coded = varint(kStackColumn);
+        if (coded > uint64_t{UINT32_MAX} + 1) return false;
+        stack = static_cast<uint32_t>(coded == 0 ? p.highest_stack() + 1 : coded - 1);
+      }
+      p.saw_stack(stack);
+      event.stack = StackId{stack};
+      if (tag & kSizePredicted) {
+        event.size = p.next_size(stack);
+      } else {
+        event.size = varint(kSizeColumn);
+        p.saw_size(stack, event.size);
+      }
+      event.address = tag & kAddressIsLastFreed ? p.last_freed() : address();
+      p.saw_block(event.address);
+    } else {
+      event.kind = code == kCodeReallocBegin ? Kind::kReallocBegin : Kind::kFree;
+      if (code > static_cast<uint8_t>(Op::kDeleteArrayAligned)) return false;
+      event.op = code == kCodeReallocBegin ? Op::kRealloc : static_cast<Op>(code);
+      uint8_t age = tag >> kAgeShift;
+      event.address = age == kAgeUnknown ? address() : p.made(age);
+      p.saw_free(event.address);
+    }
+    out->events.push_back(event);
+  }
+  if (ok && run.count > 0) out->runs.push_back(run);
+  return ok;
+}
+
+}  // namespace malloscope::wire

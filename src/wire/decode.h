@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The columns of a chunk -> events. The bytes are anybody's: every count, size
+// and distance is checked, and nothing larger than the chunk allows is allocated.
+
+#pragma once
+
+#include <zstd.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "wire/chunk.h"
+#include "wire/columns.h"
+
+namespace malloscope::wire {
+
+// A stretch of one thread's events, as it lies in `events` of the chunk.
+struct DecodedRun {
+  ImageId image;
+  ThreadId thread;
+  uint32_t first;
+  uint32_t count;
+};
+
+struct DecodedChunk {
+  std::vector<Event> events;
+  std::vector<DecodedRun> runs;
+};
+
+class EventDecoder {
+ public:
+  EventDecoder();
+  ~EventDecoder();
+  EventDecoder(const EventDecoder&) = delete;
+  EventDecoder& operator=(const EventDecoder&) = delete;
+
+  // Appends the chunk's events and runs to `out`. False if the payload is not a possible one;
+  // `out` then holds what was read so far.
+  bool decode(std::span<const uint8_t> payload, DecodedChunk* out);
+
+ private:
+  bool decode_run(const uint8_t* at[], const uint8_t* const end[], DecodedRun run, uint64_t tick,
+                  DecodedChunk* out);
+
+  std::unique_ptr<Predictor> predictor_;
+  std::vector<uint8_t> columns_[kColumns];
+  ZSTD_DCtx* zstd_;
+};
+
+// The contents of one zstd frame that claims to hold `raw_bytes`; nothing if it lies.
+std::optional<std::vector<uint8_t>> decompress(ZSTD_DCtx* context, std::span<const uint8_t> stored,
+                                               uint64_t raw_bytes);
+
+}  // namespace malloscope::wire

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# An existing -o file is refused before the program starts; --force replaces it.
+. "$(dirname "$0")/here.sh"
+
+echo precious >t.mscope
+"$malloscope" run -o t.mscope -- touch started 2>err
+same "exit code" $? 2
+[ -e started ] && fail "the program was started"
+same "the file" "$(cat t.mscope)" precious
+grep -q t.mscope err || fail "the message does not name the file: $(cat err)"
+"$malloscope" run --force --quiet -o t.mscope -- touch started || fail "--force: exit $?"
+[ -e started ] || fail "with --force the program was not started"
+ask t.mscope 'r["malloscope"]' >/dev/null

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The collector is killed: the program goes on, ends as ever, and run says so.
+. "$(dirname "$0")/here.sh"
+
+"$malloscope" run --quiet -o t.mscope -- sh -c 'sleep 1; exec "$0" 5' "$programs/hello" >out 2>err &
+launcher=$!
+wait_for 5 test -s t.mscope
+kill -9 "$(collector_of t.mscope)" || fail "no collector found"
+wait $launcher
+same "exit code" $? 5
+same stdout "$(cat out)" hello
+[ -s err ] || fail "nothing was said about it"

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The target has the descriptors it would have alone, and no more.
+. "$(dirname "$0")/here.sh"
+
+ls -l /proc/self/fd | wc -l >native
+"$malloscope" run --quiet -o t.mscope -- ls -l /proc/self/fd | wc -l >recorded
+same descriptors "$(cat recorded)" "$(cat native)"
+"$malloscope" run --quiet -o u.mscope -- "$programs/fds" numbers >out
+same numbers "$(tr '\n' ' ' <out)" "open 0 first 3 second 4 done "

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The page is on stderr, names the trace and what to type next; stdout is the program's.
+. "$(dirname "$0")/here.sh"
+
+"$malloscope" run -o t.mscope -- "$programs/hello" >out 2>err || fail "exit $?"
+same stdout "$(cat out)" hello
+for word in t.mscope keep 'malloscope report' peak; do
+  grep -qi -- "$word" err || fail "the page does not say '$word': $(cat err)"
+done
+grep -q $'\033' err && fail "colours off a terminal"
+[ "$(wc -l <err)" -le 60 ] || fail "$(wc -l <err) lines is more than a page"

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A program that dies of signal n gives 128 + n, and the trace says so.
+. "$(dirname "$0")/here.sh"
+
+for pair in abort:6 kill:9 segv:11 pipe:13 term:15; do
+  way=${pair%:*} n=${pair#*:}
+  "$malloscope" run --quiet -o $way.mscope -- "$programs/ends" $way >/dev/null
+  same "exit code after $way" $? $((128 + n))
+  same "exit in the trace" "$(ask $way.mscope 'r["processes"][0]["exit"]')" "{'signal': $n}"
+done

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A stopped collector delays the program by 0.1 s, no more; what is dropped is counted.
+. "$(dirname "$0")/here.sh"
+
+cat >busy.c <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+int main(void) {
+  sleep(1);
+  for (long i = 0; i < 20000000; ++i) free(malloc(24 + i % 8));
+  return write(1, "done\n", 5) != 5;
+}
+C
+gcc -O1 -fno-builtin busy.c -o busy || fail "busy.c"
+"$malloscope" run --quiet -o t.mscope -- ./busy >out &
+launcher=$!
+wait_for 5 test -s t.mscope
+collector=$(collector_of t.mscope) || fail "no collector found"
+kill -STOP "$collector"
+wait_for 15 grep -q 'done' out
+ended=$?
+kill -CONT "$collector"
+wait $launcher
+same "exit code" $? 0
+[ $ended = 0 ] || fail "the program did not end while the collector was stopped"
+same "dropped calls are counted" \
+  "$(ask t.mscope '40000000 - 10 < r["recorder"]["lost"] + sum(r["calls"].values()) < 40000000 + 1000')" True
+same "something was dropped" "$(ask t.mscope 'r["recorder"]["lost"] > 0')" True

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Wrong usage exits with 2; --help and --version work on every verb.
+. "$(dirname "$0")/here.sh"
+
+"$malloscope" --version >out || fail "--version: exit $?"
+grep -q '[0-9]\.[0-9]' out || fail "--version says $(cat out)"
+for verb in "" run report info export; do
+  "$malloscope" $verb --help >out || fail "$verb --help: exit $?"
+  [ -s out ] || fail "$verb --help says nothing on stdout"
+done
+for wrong in "run" "report" "report --no-such-option x" "export x --format nonsense" "run --no-such-option -- true"; do
+  "$malloscope" $wrong >/dev/null 2>err
+  same "exit code of '$wrong'" $? 2
+  [ -s err ] || fail "'$wrong': no message"
+done
