@@ -5,10 +5,6 @@
 
 [ "$(id -u)" = 0 ] || skip "only root can mount a small disk"
 mkdir small && unshare -m true 2>/dev/null || skip "no mount namespaces here"
-cat >inside.sh <<'S'
-mount -t tmpfs -o size=64k none small || exit 77
-"$1" run -o small/t.mscope -- "$2/killed_or_storm" 2>err >out
-S
 cat >busy.c <<'C'
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,6 +12,7 @@ int main(int argc, char **argv) {
   unsigned r = 1;
   void *slots[1024] = {0};
   for (long i = 0; i < 2000000; ++i) {
+    if (i == 1000) usleep(400000);  // So that something is on the disk before it fills.
     r = r * 1664525 + 1013904223;
     free(slots[r >> 22]);
     slots[r >> 22] = malloc(8 + (r >> 8) % 2000);
@@ -27,8 +24,8 @@ gcc -O1 -fno-builtin busy.c -o busy || fail "busy.c"
 cat >inside.sh <<'S'
 mount -t tmpfs -o size=64k none small || exit 77
 "$1" run -o small/t.mscope -- ./busy 2>err >out; echo $? >code
+mv small/t.mscope .
 "$1" run -o small/u.mscope -- ./busy 9 2>/dev/null >/dev/null; echo $? >code9
-cp small/t.mscope .
 S
 unshare -m sh inside.sh "$malloscope" || skip "mounting is not permitted"
 same stdout "$(cat out)" "done"

@@ -28,7 +28,7 @@ import json, re, sys
 r = json.load(open(sys.argv[1]))
 def site(name, key):
     return sum(s[key] for s in r["sites"] if re.match(name + r"\b", s["function"]))
-print($2)
+print(($2))
 ASK
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# --no-follow records the program alone, and its children run as if nothing were there.
+# --no-follow records the program alone, and its children run as ever.
 . "$(dirname "$0")/here.sh"
 
-"$malloscope" run --quiet --no-follow -o t.mscope -- sh -c 'env | grep -c LD_PRELOAD; echo done' >out
-same "LD_PRELOAD in a child" "$(cat out)" $'0\ndone'
+"$malloscope" run --quiet --no-follow -o t.mscope -- sh -c '"$0" 3; echo $?' "$programs/hello" >out
+same "the child" "$(cat out)" $'hello\n3'
 same processes "$(ask t.mscope 'len(r["processes"])')" 1

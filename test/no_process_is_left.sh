@@ -10,6 +10,6 @@ empty() { [ -z "$(ls tmp)" ]; }
 wait_for 3 empty || fail "left behind: $(find tmp)"
 ls /dev/shm | diff shm.before - || fail "left in /dev/shm"
 for p in /proc/[0-9]*; do
-  tr '\0' '\n' <"$p/cmdline" 2>/dev/null | grep -qx "return.mscope" && fail "still running: $p"
+  { tr '\0' '\n' <"$p/cmdline"; } 2>/dev/null | grep -qx "return.mscope" && fail "still running: $p"
 done
 exit 0

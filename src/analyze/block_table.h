@@ -33,9 +33,7 @@ class BlockTable {
       if (places_[i].address == 0) return nullptr;
     }
   }
-  const Block* find(uint64_t address) const {
-    return const_cast<BlockTable*>(this)->find(address);
-  }
+  const Block* find(uint64_t address) const { return const_cast<BlockTable*>(this)->find(address); }
 
   // The address must not be 0 and not be in the table.
   void insert(const Block& block);

@@ -37,6 +37,7 @@ struct RunOptions {
   std::vector<std::string> command;  // The program and its arguments; never empty.
 };
 int run_command(const RunOptions& options);
+int collect_command(const std::string& pid);  // Not for users; see run.cc.
 
 struct ReportOptions {
   std::string trace;

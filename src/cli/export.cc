@@ -27,7 +27,8 @@ int export_command(const ExportOptions& options) {
   bool to_stdout = options.output == "-";
   // Before the reading: nobody likes to wait for a refusal.
   if (!to_stdout && !options.force && access(options.output.c_str(), F_OK) == 0)
-    return complain(kUsage, fmt::format("{} exists already; --force overwrites it", options.output));
+    return complain(kUsage,
+                    fmt::format("{} exists already; --force overwrites it", options.output));
 
   int exit_code = kOk;
   std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, options.pid, &exit_code);
@@ -38,8 +39,8 @@ int export_command(const ExportOptions& options) {
     fd = open(options.output.c_str(),
               O_WRONLY | O_CREAT | O_CLOEXEC | (options.force ? O_TRUNC : O_EXCL), 0666);
     if (fd < 0)
-      return complain(kUsage, fmt::format("{} could not be created: {}", options.output,
-                                          std::strerror(errno)));
+      return complain(
+          kUsage, fmt::format("{} could not be created: {}", options.output, std::strerror(errno)));
   }
   output::FileSink sink(fd, to_stdout ? "stdout" : options.output);
   output::write_folded(reading.get(), metric_named(options.metric), &sink);

@@ -20,7 +20,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr std::string_view kHelp = R"(Malloscope records every allocation of a program and says where its memory goes.
+constexpr std::string_view kHelp =
+    R"(Malloscope records every allocation of a program and says where its memory goes.
 
   malloscope ./app args...      record a program; one page at its end says what it found
   malloscope report TRACE       the same page again, for any process of the recording
@@ -73,9 +74,10 @@ size_t options_end(CLI::App& app, const Words& words) {
 
 int main_run(const Words& words) {
   RunOptions options;
-  CLI::App app("Records a program and its children; at its end one page says what was found.\n"
-               "The program runs as if alone and its exit code is passed on.",
-               "malloscope run");
+  CLI::App app(
+      "Records a program and its children; at its end one page says what was found.\n"
+      "The program runs as if alone and its exit code is passed on.",
+      "malloscope run");
   app.add_option("-o,--output", options.output,
                  "Trace to write [malloscope.<program>.<pid>.mscope]")
       ->type_name("FILE");
@@ -95,7 +97,8 @@ int main_run(const Words& words) {
 
   size_t end = options_end(app, words);
   Words own(words.begin(), words.begin() + static_cast<ptrdiff_t>(end));
-  if (auto code = parse(app, own, "malloscope run -o app.mscope ./app --its-own-option")) return *code;
+  if (auto code = parse(app, own, "malloscope run -o app.mscope ./app --its-own-option"))
+    return *code;
   if (end < words.size() && words[end] == "--") ++end;
   options.command.assign(words.begin() + static_cast<ptrdiff_t>(end), words.end());
   options.drop_when_full = on_full == "drop";
@@ -147,8 +150,8 @@ int main_export(const Words& words) {
       ->type_name("FILE");
   app.add_flag("-f,--force", options.force, "Overwrite the file if it exists");
   app.add_option("--process", options.pid, "Only this process [all]")->type_name("PID");
-  if (auto code = parse(app, words,
-                        "malloscope export app.mscope --format folded --metric peak -o peak.folded"))
+  if (auto code = parse(
+          app, words, "malloscope export app.mscope --format folded --metric peak -o peak.folded"))
     return *code;
   return export_command(options);
 }
@@ -187,13 +190,15 @@ int dispatch(const Words& words) {
     return std::fflush(stdout) == 0 ? kOk : kUnreadable;
   }
   if (first == "run") return main_run(rest);
+  if (first == "collect" && rest.size() == 1) return collect_command(rest[0]);
   if (first == "report") return main_report(rest);
   if (first == "info") return main_info(rest);
   if (first == "export") return main_export(rest);
 
   // A name with a slash can only be meant as a program; if it is not there, `run` says so.
   bool program = first.starts_with('-') || first.find('/') != std::string::npos || in_path(first);
-  if (program && !(first.ends_with(".mscope") && access(first.c_str(), R_OK) == 0 && !is_executable(first)))
+  if (program &&
+      !(first.ends_with(".mscope") && access(first.c_str(), R_OK) == 0 && !is_executable(first)))
     return main_run(words);
   if (first.ends_with(".mscope"))
     return complain(kUsage, fmt::format("to look at a trace, type: malloscope report {}", first));

@@ -73,4 +73,11 @@ int run_command(const RunOptions& options) {
   return result->exit_code;
 }
 
+// Started by a recorder that was preloaded alone (record/own_collector.cc), never by a user.
+int collect_command(const std::string& pid) {
+  constexpr int kSocket = 3;
+  auto done = collect::collect_for(kSocket, atoi(pid.c_str()), find_recorder());
+  return done ? kOk : complain(kUnreadable, done.error().sentence);
+}
+
 }  // namespace malloscope::cli

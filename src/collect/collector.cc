@@ -32,6 +32,7 @@
 #include "base/clock.h"
 #include "collect/drain.h"
 #include "collect/process_info.h"
+#include "collect/program_check.h"
 #include "wire/handshake.h"
 #include "wire/records.h"
 
@@ -59,6 +60,7 @@ struct LiveImage {
   int pidfd = -1;
   int statm = -1;
   std::string executable;
+  uint64_t looked_ns = 0, changed_ns = 0;  // When its executable was looked at; found another.
   wire::ImageEndRecord end;  // Filled as things become known.
 };
 
@@ -82,9 +84,15 @@ class Collector {
     if (!options.only.empty()) only_.emplace(options.only);
   }
 
-  void run() {
+  void run(int first_fd) {
     write_header();
     say({.kind = LauncherMessage::kReady});
+    if (launcher_ < 0) {
+      program_ended_ = true;  // Nobody will tell us when it does.
+      warned_ = true;
+      welcome(first_fd);
+      close(first_fd);
+    }
     last_pass_ns_ = now_ns();
     while (!finished()) {
       wait();
@@ -130,10 +138,15 @@ class Collector {
   void welcome_newcomers() {
     for (;;) {
       int fd = accept4(session_.listen_fd(), nullptr, nullptr, SOCK_CLOEXEC);
+      // One that connects may have been a forked child until now.
+      adopt_children();
       if (fd < 0) break;
       welcome(fd);
       close(fd);
     }
+  }
+
+  void adopt_children() {
     for (uint32_t slot = 0; slot < wire::kImages; ++slot) {
       if (drain_.image(slot)) continue;
       const wire::ImageSlot& image = shared_.image(slot);
@@ -170,7 +183,8 @@ class Collector {
     // What ran in this process until now has been replaced.
     start.parent = raw(end_by_exec(peer.pid, start_tick));
     if (!wanted(peer.pid, start.executable)) return;
-    start.origin = start.parent || peer.pid != options_.launched_pid ? 2 : 0;
+    bool first = peer.pid == options_.launched_pid && !start.parent;
+    start.origin = !first ? 2 : launcher_ < 0 ? 3 : 0;
     if (!start.parent) start.parent = raw(image_of_process(parent_of(peer.pid)));
 
     uint32_t slot = 0;
@@ -185,6 +199,7 @@ class Collector {
     welcome.image_slot = slot;
     welcome.segment_count = session_.segment_count();
     welcome.bytes = wire::SharedMemory::bytes_for(session_.segment_count());
+    session_.preload_path().copy(welcome.preload_path, sizeof welcome.preload_path - 1);
     start.start_tick = start_tick;
     add_image(slot, &start);
     shared_.image(slot).state.store(static_cast<uint32_t>(ImageState::kLive),
@@ -279,6 +294,11 @@ class Collector {
   void look_for_ends() {
     for (size_t i = images_.size(); i-- > 0;) {
       LiveImage& image = images_[i];
+      if (has_become_another(image)) {
+        image.end.exit_kind = wire::kExitExec;
+        end_image(i, tick_now());
+        continue;
+      }
       bool ended = image.pidfd < 0;
       if (!ended) {
         pollfd fd = {image.pidfd, POLLIN, 0};
@@ -286,6 +306,21 @@ class Collector {
       }
       if (ended) end_image(i, tick_now());
     }
+  }
+
+  // Whether its process runs another program by now, which has had time to join but did not.
+  bool has_become_another(LiveImage& image) {
+    constexpr uint64_t kLookEveryNs = 100'000'000, kTimeToJoinNs = 2'000'000'000;
+    uint64_t now = now_ns();
+    if (image.executable.empty() || now - image.looked_ns < kLookEveryNs) return false;
+    image.looked_ns = now;
+    std::string executable = executable_of(image.pid);
+    if (executable.empty() || executable == image.executable) {
+      image.changed_ns = 0;
+      return false;
+    }
+    if (image.changed_ns == 0) image.changed_ns = now;
+    return now - image.changed_ns > kTimeToJoinNs;
   }
 
   void end_image(size_t index, uint64_t tick) {
@@ -299,6 +334,10 @@ class Collector {
     image.end.unwind_failures = shared.unwind_failures.load(std::memory_order_relaxed);
     image.end.recorder_rss_bytes =
         shared_bytes() + shared.private_bytes.load(std::memory_order_relaxed);
+    image.end.not_followed = drained->not_followed.size();
+    for (const NotFollowed& other : drained->not_followed)
+      note(fmt::format("{}, started by pid {}, was not recorded: it {}", other.program, image.pid,
+                       words_for(other.why)));
     if (drained->garbled_lanes)
       note(fmt::format("{} thread(s) of pid {} damaged the recorder's memory; their later events "
                        "are missing",
@@ -524,13 +563,14 @@ class Collector {
 
 }  // namespace
 
-void collect(Session* session, FileWriter* file, int launcher_fd, const CollectorOptions& options) {
+void collect(Session* session, FileWriter* file, int launcher_fd, const CollectorOptions& options,
+             int first_fd) {
   struct sigaction stop = {};
   stop.sa_handler = [](int) { told_to_stop = 1; };
   sigaction(SIGTERM, &stop, nullptr);
   for (int ignored : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGXFSZ})
     signal(ignored, SIG_IGN);
-  Collector(session, file, launcher_fd, options).run();
+  Collector(session, file, launcher_fd, options).run(first_fd);
 }
 
 }  // namespace malloscope::collect

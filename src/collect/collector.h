@@ -36,7 +36,9 @@ struct CollectorOptions {
   bool follow = true;
 };
 
-// Runs until everything is recorded. `launcher_fd` is this end of the socket pair.
-void collect(Session* session, FileWriter* file, int launcher_fd, const CollectorOptions& options);
+// Runs until everything is recorded. `launcher_fd` is this end of the socket pair, or -1
+// without a launcher; `first_fd` then is a connection on which the first process waits.
+void collect(Session* session, FileWriter* file, int launcher_fd, const CollectorOptions& options,
+             int first_fd = -1);
 
 }  // namespace malloscope::collect

@@ -256,6 +256,13 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
       }
       return true;
     }
+    case kNotFollowed: {
+      const char* name = reinterpret_cast<const char*>(words + 1);
+      NotFollowed other = {std::string(name, strnlen(name, (count - 1) * 8)), payload};
+      auto& known = image.not_followed;
+      if (std::find(known.begin(), known.end(), other) == known.end()) known.push_back(other);
+      return true;
+    }
   }
   return false;
 }

@@ -18,6 +18,13 @@
 
 namespace malloscope::collect {
 
+// A program that was exec'd without the recorder, and why (see wire::kNotFollowed).
+struct NotFollowed {
+  std::string program;
+  uint64_t why;
+  bool operator==(const NotFollowed&) const = default;
+};
+
 // An image as the collector knows it while its lanes are being read.
 struct DrainedImage {
   ImageId id = ImageId::kNone;
@@ -26,6 +33,7 @@ struct DrainedImage {
   uint64_t lost = 0;
   uint64_t last_tick = 0;       // Of its latest event.
   uint32_t garbled_lanes = 0;   // Lanes whose words made no sense.
+  std::vector<NotFollowed> not_followed;
   std::vector<wire::ThreadRecord> threads;
   wire::StackEncoder stacks;
 };

@@ -23,6 +23,7 @@
 #include <cstring>
 
 #include "collect/collector.h"
+#include "collect/process_info.h"
 #include "collect/program_check.h"
 #include "collect/session.h"
 
@@ -49,6 +50,15 @@ std::string default_name(const std::string& program, int pid, int number) {
   std::string name = program.substr(program.rfind('/') + 1);
   return fmt::format("malloscope.{}.{}.mscope{}", name, pid,
                      number ? fmt::format(".{}", number) : "");
+}
+
+// A new file of the default name; the first number that is free.
+int open_default_output(const std::string& program, int pid, std::string* name) {
+  for (int number = 0;; ++number) {
+    *name = default_name(program, pid, number);
+    int fd = open_output(*name, false);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
 }
 
 // LD_PRELOAD with the recorder first.
@@ -203,15 +213,10 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   // The trace's default name holds the program's pid, so it comes after the fork.
   int fd = -1;
   result.trace = options.output;
-  if (result.trace.empty()) {
-    for (int number = 0; fd < 0; ++number) {
-      result.trace = default_name(check->path, child->pid, number);
-      fd = open_output(result.trace, false);
-      if (fd < 0 && errno != EEXIST) break;
-    }
-  } else {
+  if (result.trace.empty())
+    fd = open_default_output(check->path, child->pid, &result.trace);
+  else
     fd = open_output(result.trace, options.overwrite);
-  }
   if (fd < 0) return give_up(fmt::format("cannot write {}: {}", result.trace, strerror(errno)));
 
   int pair[2];
@@ -268,6 +273,22 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
     result.trace.clear();
   }
   return result;
+}
+
+Result<bool> collect_for(int fd, int pid, const std::string& recorder) {
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  setsid();
+  auto session = Session::create(recorder, {});
+  if (!session) return std::unexpected(session.error());
+  std::string trace;
+  int output = open_default_output(executable_of(pid), pid, &trace);
+  if (output < 0) return fail(fmt::format("cannot write {}: {}", trace, strerror(errno)));
+  FileWriter file(output, trace);
+  CollectorOptions options;
+  options.launched_pid = pid;
+  options.settings = {"preloaded=true"};
+  collect(&*session, &file, -1, options, fd);
+  return true;
 }
 
 }  // namespace malloscope::collect

@@ -34,4 +34,8 @@ struct LaunchResult {
 // An error means that the program was not started: exit code 2.
 Result<LaunchResult> launch(const LaunchOptions& options);
 
+// For a program that was started with LD_PRELOAD alone: `fd` is a connection to its recorder.
+// Collects until it and its children have ended.
+Result<bool> collect_for(int fd, int pid, const std::string& recorder);
+
 }  // namespace malloscope::collect

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A script is judged by its interpreter, as the kernel follows it. Everything
-// else is read from the ELF file: its class, whether it names a dynamic loader
-// and which, whether it brings a sanitizer or an allocator of its own.
+// A script is judged by its interpreter, as the kernel follows it; everything else
+// by its ELF file.
 
 #include "collect/program_check.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,7 +16,9 @@
 #include <cstring>
 #include <span>
 #include <string_view>
-#include <vector>
+
+#include "base/elf.h"
+#include "wire/event.h"
 
 namespace malloscope::collect {
 namespace {
@@ -43,17 +43,6 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // `count` objects at `offset`, or nothing if they are not all in the file.
-  template <typename T>
-  std::span<const T> at(uint64_t offset, uint64_t count = 1) const {
-    if (offset > bytes_.size() || count > (bytes_.size() - offset) / sizeof(T)) return {};
-    return {reinterpret_cast<const T*>(bytes_.data() + offset), count};
-  }
-  std::string_view text(uint64_t offset) const {
-    if (offset >= bytes_.size()) return {};
-    const char* start = bytes_.data() + offset;
-    return {start, strnlen(start, bytes_.size() - offset)};
-  }
   std::span<const char> bytes() const { return bytes_; }
 
  private:
@@ -77,116 +66,23 @@ std::string find_in_path(const std::string& command) {
   }
 }
 
-// What a dynamic ELF file says of itself.
-struct Dynamic {
-  std::string interpreter;
-  std::vector<std::string> needed;
-  bool defines_malloc = false;
-};
-
-uint64_t file_offset(std::span<const Elf64_Phdr> segments, uint64_t address) {
-  for (const Elf64_Phdr& s : segments)
-    if (s.p_type == PT_LOAD && address >= s.p_vaddr && address - s.p_vaddr < s.p_filesz)
-      return address - s.p_vaddr + s.p_offset;
-  return UINT64_MAX;
-}
-
-// The number of dynamic symbols is told only by the hash tables.
-uint64_t count_symbols(const MappedFile& file, std::span<const Elf64_Phdr> segments,
-                       uint64_t gnu_hash) {
-  auto head = file.at<uint32_t>(gnu_hash, 4);
-  if (head.empty()) return 0;
-  uint64_t buckets_at = gnu_hash + 16 + head[2] * uint64_t{8};
-  auto buckets = file.at<uint32_t>(buckets_at, head[0]);
-  uint32_t last = 0;
-  for (uint32_t bucket : buckets) last = std::max(last, bucket);
-  if (last < head[1]) return head[1];
-  for (uint64_t chain = buckets_at + head[0] * uint64_t{4};; ++last) {
-    auto value = file.at<uint32_t>(chain + (last - head[1]) * uint64_t{4});
-    if (value.empty() || (value[0] & 1)) return last + uint64_t{1};
-  }
-  (void)segments;
-}
-
-Dynamic read_dynamic(const MappedFile& file, std::span<const Elf64_Phdr> segments) {
-  Dynamic result;
-  uint64_t strings = UINT64_MAX, symbols = UINT64_MAX, gnu_hash = UINT64_MAX;
-  std::vector<uint64_t> needed;
-  for (const Elf64_Phdr& s : segments) {
-    if (s.p_type == PT_INTERP) result.interpreter = file.text(s.p_offset);
-    if (s.p_type != PT_DYNAMIC) continue;
-    for (const Elf64_Dyn& d : file.at<Elf64_Dyn>(s.p_offset, s.p_filesz / sizeof(Elf64_Dyn))) {
-      if (d.d_tag == DT_NULL) break;
-      if (d.d_tag == DT_NEEDED) needed.push_back(d.d_un.d_val);
-      if (d.d_tag == DT_STRTAB) strings = file_offset(segments, d.d_un.d_ptr);
-      if (d.d_tag == DT_SYMTAB) symbols = file_offset(segments, d.d_un.d_ptr);
-      if (d.d_tag == DT_GNU_HASH) gnu_hash = file_offset(segments, d.d_un.d_ptr);
-    }
-  }
-  if (strings == UINT64_MAX) return result;
-  for (uint64_t name : needed) result.needed.emplace_back(file.text(strings + name));
-  if (symbols == UINT64_MAX || gnu_hash == UINT64_MAX) return result;
-  for (const Elf64_Sym& symbol :
-       file.at<Elf64_Sym>(symbols, count_symbols(file, segments, gnu_hash)))
-    if (symbol.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
-        file.text(strings + symbol.st_name) == "malloc")
-      result.defines_malloc = true;
-  return result;
-}
-
-bool has_word(const MappedFile& file, std::string_view word) {
-  return memmem(file.bytes().data(), file.bytes().size(), word.data(), word.size()) != nullptr;
+// The loader ignores LD_PRELOAD in a program that gains rights by being executed.
+bool gains_rights(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return false;
+  if ((info.st_mode & S_ISUID) && info.st_uid != geteuid()) return true;
+  if ((info.st_mode & S_ISGID) && info.st_gid != getegid()) return true;
+  return geteuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
 void judge(const MappedFile& file, ProgramCheck* check) {
-  auto header = file.at<Elf64_Ehdr>(0);
   const std::string& path = check->path;
-  if (header.empty() || memcmp(header[0].e_ident, ELFMAG, SELFMAG) != 0) {
-    check->obstacle = fmt::format("{} is not an ELF program", path);
-    return;
-  }
-  if (header[0].e_ident[EI_CLASS] != ELFCLASS64) {
-    check->obstacle = fmt::format("{} is a 32-bit program", path);
-    return;
-  }
-  if (header[0].e_machine != EM_X86_64) {
-    check->obstacle = fmt::format("{} is a program for another CPU", path);
-    return;
-  }
-  auto segments = file.at<Elf64_Phdr>(header[0].e_phoff, header[0].e_phnum);
-  Dynamic dynamic = read_dynamic(file, segments);
-  if (dynamic.interpreter.empty()) {
-    check->obstacle = fmt::format("{} is statically linked", path);
-    return;
-  }
-  if (dynamic.interpreter.find("musl") != std::string::npos) {
-    check->obstacle = fmt::format("{} uses the musl C library, not glibc", path);
-    return;
-  }
-  for (const std::string& library : dynamic.needed)
-    for (const char* sanitizer : {"libasan", "libtsan", "libmsan", "liblsan", "libhwasan"})
-      if (library.find(sanitizer) != std::string::npos) {
-        check->obstacle = fmt::format("{} was built with a sanitizer ({})", path, library);
-        return;
-      }
-  if (dynamic.defines_malloc)
-    for (const char* runtime : {"__asan_init", "__tsan_init", "__msan_init", "__lsan_init"})
-      if (has_word(file, runtime)) {
-        check->obstacle = fmt::format("{} was built with a sanitizer", path);
-        return;
-      }
-  struct stat info;
-  if (stat(path.c_str(), &info) == 0 &&
-      (((info.st_mode & S_ISUID) && info.st_uid != geteuid()) ||
-       ((info.st_mode & S_ISGID) && info.st_gid != getegid()))) {
-    check->obstacle = fmt::format("{} changes its user (setuid or setgid)", path);
-    return;
-  }
-  if (getxattr(path.c_str(), "security.capability", nullptr, 0) > 0 && geteuid() != 0) {
-    check->obstacle = fmt::format("{} has file capabilities", path);
-    return;
-  }
-  if (dynamic.defines_malloc)
+  Obstacle obstacle = obstacle_in(file.bytes());
+  if (obstacle != Obstacle::kNone)
+    check->obstacle = fmt::format("{} {}", path, words_for(static_cast<uint64_t>(obstacle)));
+  else if (gains_rights(path))
+    check->obstacle = fmt::format("{} {}", path, words_for(wire::kGainsRights));
+  else if (ElfFile(file.bytes()).defines("malloc"))
     check->warning = fmt::format(
         "{} brings its own allocator (it defines malloc itself), whose calls inside the program "
         "cannot be seen",
@@ -194,6 +90,21 @@ void judge(const MappedFile& file, ProgramCheck* check) {
 }
 
 }  // namespace
+
+const char* words_for(uint64_t why) {
+  if (why == wire::kGainsRights)
+    return "runs with other rights than yours (setuid, setgid or capabilities)";
+  switch (static_cast<Obstacle>(why)) {
+    case Obstacle::kNone: break;
+    case Obstacle::kNotElf: return "is not an ELF program";
+    case Obstacle::k32Bit: return "is a 32-bit program";
+    case Obstacle::kOtherCpu: return "is a program for another CPU";
+    case Obstacle::kStatic: return "is statically linked";
+    case Obstacle::kMusl: return "uses the musl C library, not glibc";
+    case Obstacle::kSanitizer: return "was built with a sanitizer";
+  }
+  return "cannot take the recorder";
+}
 
 std::expected<ProgramCheck, NoProgram> check_program(const std::string& command) {
   ProgramCheck check;
@@ -213,13 +124,12 @@ std::expected<ProgramCheck, NoProgram> check_program(const std::string& command)
   std::string program = check.path;
   for (int depth = 0; depth < 5; ++depth) {
     MappedFile file(check.path);
-    auto start = file.at<char>(0, 2);
-    if (start.empty() || start[0] != '#' || start[1] != '!') {
+    auto bytes = file.bytes();
+    if (bytes.size() < 2 || bytes[0] != '#' || bytes[1] != '!') {
       judge(file, &check);
       check.path = program;
       return check;
     }
-    auto bytes = file.bytes();
     std::string line(bytes.data() + 2, std::min<size_t>(bytes.size() - 2, 255));
     line.resize(std::min(line.size(), line.find('\n')));
     size_t from = line.find_first_not_of(" \t");

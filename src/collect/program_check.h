@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/error.h"
@@ -23,5 +24,8 @@ struct NoProgram {
   bool not_found;
 };
 std::expected<ProgramCheck, NoProgram> check_program(const std::string& command);
+
+// "is statically linked" and so on; also for wire::kGainsRights.
+const char* words_for(uint64_t why);
 
 }  // namespace malloscope::collect

@@ -27,8 +27,8 @@ class NameTree {
   }
 
   uint32_t child(uint32_t node, uint32_t name) {
-    auto [found, fresh] = children_.try_emplace(uint64_t{node} << 32 | name,
-                                                static_cast<uint32_t>(nodes_.size()));
+    auto [found, fresh] =
+        children_.try_emplace(uint64_t{node} << 32 | name, static_cast<uint32_t>(nodes_.size()));
     if (fresh) nodes_.push_back({node, name, 0});
     return found->second;
   }
@@ -41,7 +41,8 @@ class NameTree {
     for (uint32_t i = 1; i < nodes_.size(); ++i) {
       if (nodes_[i].value == 0) continue;
       path.clear();
-      for (uint32_t node = i; node != 0; node = nodes_[node].parent) path.push_back(nodes_[node].name);
+      for (uint32_t node = i; node != 0; node = nodes_[node].parent)
+        path.push_back(nodes_[node].name);
       line.clear();
       while (!path.empty()) {
         line += names_[path.back()];

@@ -69,10 +69,13 @@ class Info {
     uint64_t stacks = 0;
     for (const trace::Image& image : tables_.images) stacks += image.stacks.count();
     fact("stacks", grouped(stacks));
-    std::vector<std::string> losses = loss_sentences(reading_);
-    if (losses.empty()) fact("lost", "nothing");
-    for (size_t i = 0; i < losses.size(); ++i)
-      fact(i == 0 ? "lost" : "", style_.warning(printable(losses[i])));
+    std::vector<Loss> missing = losses(reading_);
+    bool whole = std::none_of(missing.begin(), missing.end(), [](auto& l) { return l.figures; });
+    if (whole) fact("lost", "nothing");
+    for (const Loss& loss : missing) {
+      std::string sentence = printable(loss.sentence);
+      fact(loss.figures ? "lost" : "remark", loss.figures ? style_.warning(sentence) : sentence);
+    }
   }
 
   void settings() {

@@ -254,9 +254,8 @@ void write_sites(JsonWriter* json, analyze::Reading* reading, size_t most) {
     }
     json->end();
     // Whether the outer end of that stack is missing.
-    json->member("stack_complete",
-                 reading->frames().root(site.image, site.stack) ==
-                     analyze::FrameTable::Root::kReached);
+    json->member("stack_complete", reading->frames().root(site.image, site.stack) ==
+                                       analyze::FrameTable::Root::kReached);
     json->end();
   }
   json->end();

@@ -7,7 +7,7 @@
 
 namespace malloscope::output {
 
-std::vector<std::string> loss_sentences(const analyze::Reading& reading) {
+std::vector<Loss> losses(const analyze::Reading& reading) {
   const trace::Tables& tables = reading.tables();
   const analyze::Totals totals = reading.accounts().totals();
   uint64_t lost = 0, cut = 0, stopped = 0, not_followed = 0;
@@ -17,24 +17,26 @@ std::vector<std::string> loss_sentences(const analyze::Reading& reading) {
     stopped += image->unwind_failures;
     not_followed += image->not_followed;
   }
-  std::vector<std::string> sentences;
-  auto say = [&](uint64_t n, std::string_view one, std::string_view many, std::string_view rest) {
-    if (n) sentences.push_back(count_text(n, one, many) + std::string(rest));
+  std::vector<Loss> found;
+  auto say = [&](bool figures, uint64_t n, std::string_view one, std::string_view many,
+                 std::string_view rest) {
+    if (n) found.push_back({count_text(n, one, many) + std::string(rest), figures});
   };
   if (!tables.complete)
-    sentences.push_back("The trace is not complete: " + (tables.incomplete_because.empty()
-                                                             ? std::string("its end is missing")
-                                                             : tables.incomplete_because));
-  say(lost, "event was", "events were", " lost: the figures are too low by that much");
-  say(cut, "stack is", "stacks are", " cut at the outer end (too deep)");
-  say(stopped, "stack stops", "stacks stop", " early, where the unwinder could not go on");
-  say(totals.unmatched_frees, "free was", "frees were",
+    found.push_back({"The trace is not complete: " + (tables.incomplete_because.empty()
+                                                          ? std::string("its end is missing")
+                                                          : tables.incomplete_because),
+                     true});
+  say(true, lost, "event was", "events were", " lost: the figures are too low by that much");
+  say(true, totals.unmatched_frees, "free was", "frees were",
       " of a block never seen allocated (older than the recording, or its event lost)");
-  say(totals.order_violations, "event came", "events came",
+  say(true, totals.order_violations, "event came", "events came",
       " in an impossible order: please report this as a bug");
-  say(not_followed, "child process", "child processes",
+  say(true, not_followed, "child process", "child processes",
       " could not be followed (malloscope info says which)");
-  return sentences;
+  say(false, cut, "stack is", "stacks are", " cut at the outer end: too deep");
+  say(false, stopped, "stack ends", "stacks end", " early, where the unwinder could not go on");
+  return found;
 }
 
 }  // namespace malloscope::output

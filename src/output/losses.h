@@ -10,7 +10,12 @@
 
 namespace malloscope::output {
 
+struct Loss {
+  std::string sentence;
+  bool figures;  // Whether the figures suffer, or only some stacks.
+};
+
 // Empty if nothing is missing.
-std::vector<std::string> loss_sentences(const analyze::Reading& reading);
+std::vector<Loss> losses(const analyze::Reading& reading);
 
 }  // namespace malloscope::output

@@ -51,9 +51,12 @@ class Page {
     title();
     figures();
     if (totals_.allocations > 0) {
-      list("Heaviest at the peak", Metric::kPeak, peak_.bytes);
-      if (totals_.live_bytes > 0) list("Still live at the end", Metric::kLive, totals_.live_bytes);
-      list("Most calls", Metric::kCalls, totals_.allocations + totals_.reallocations);
+      List lists[] = {
+          make_list("Heaviest at the peak", Metric::kPeak, peak_.bytes),
+          make_list("Still live at the end", Metric::kLive, totals_.live_bytes),
+          make_list("Most calls", Metric::kCalls, totals_.allocations + totals_.reallocations),
+      };
+      for (const List& list : lists) write_list(list);
     }
     processes();
     recording();
@@ -119,10 +122,8 @@ class Page {
     if (totals_.allocations == 0) {
       line("  No allocation was recorded.");
     } else {
-      uint64_t ran_ns = tables_.time_ns(reading_.end_tick());
       figure("Peak heap", bytes_text(peak_.bytes),
-             fmt::format("reached after {} of {}", duration_text(tables_.time_ns(peak_.tick)),
-                         duration_text(ran_ns)));
+             fmt::format("reached after {}", duration_text(tables_.time_ns(peak_.tick))));
       std::string calls = "in " + count_text(totals_.allocations, "allocation", "allocations");
       if (totals_.reallocations > 0)
         calls += " and " + count_text(totals_.reallocations, "reallocation", "reallocations");
@@ -141,56 +142,75 @@ class Page {
       if (!largest || image->peak_rss_bytes > largest->peak_rss_bytes) largest = image;
     if (largest && largest->peak_rss_bytes > 0)
       figure("Peak RSS", bytes_text(largest->peak_rss_bytes),
-             fmt::format("resident{}, {} of it the recorder's own",
+             fmt::format("resident{}, {} of it the recorder's own{}",
                          images_.size() > 1 ? " in the largest process" : "",
-                         bytes_text(largest->recorder_rss_bytes)));
+                         bytes_text(largest->recorder_rss_bytes),
+                         reading_.accounts().peak(largest->id).bytes > largest->peak_rss_bytes
+                             ? "; the rest of the heap was never touched"
+                             : ""));
     if (totals_.mappings.mapped_bytes > 0)
       figure("Mapped", bytes_text(totals_.mappings.mapped_bytes),
              "by the program's own mmap calls; not part of the heap figures");
   }
 
-  std::string location(const analyze::Frame& frame, size_t width) const {
+  // The file and the folder it is in: a full path would push the function off the page.
+  static std::string location(const analyze::Frame& frame, size_t width) {
     if (frame.file.empty()) return "-";
-    std::string line_number = frame.line > 0 ? fmt::format(":{}", frame.line) : "";
-    std::string path = printable(frame.file);
-    // As many folders as there is room for, whole ones.
-    while (columns(path) + line_number.size() > width) {
-      size_t slash = path.find('/', 1);
-      if (slash == std::string::npos) break;
-      path.erase(0, path[0] == '/' && slash > 1 ? slash : slash + 1);
-      if (!path.empty() && path[0] == '/') path.erase(0, 1);
-    }
-    return cut_beginning(path, width - line_number.size()) + line_number;
+    std::string_view path = frame.file;
+    size_t slash = path.find_last_of('/');
+    if (slash != std::string_view::npos && slash > 0) slash = path.find_last_of('/', slash - 1);
+    if (slash != std::string_view::npos) path.remove_prefix(slash + 1);
+    std::string number = frame.line > 0 ? fmt::format(":{}", frame.line) : "";
+    std::string whole = printable(path) + number;
+    if (columns(whole) > width) whole = printable(base_name(path)) + number;
+    return cut_beginning(whole, width);
   }
 
-  void list(std::string_view title_text, Metric metric, uint64_t whole) {
-    std::vector<const Site*> top =
-        analyze::heaviest(reading_.sites(), reading_.frames(), metric, rows_);
-    if (top.empty()) return;
-    line();
-    line(style_.bold(title_text));
+  static std::string library(const analyze::Frame& frame) {
+    return frame.module.empty() ? "-" : printable(base_name(frame.module));
+  }
 
-    // Columns as wide as they need to be; what is left over is the function's.
-    size_t place_width = 1, module_width = 1;
-    const size_t place_most = width_ / 4, module_most = width_ / 6;
-    for (const Site* site : top) {
+  struct List {
+    std::string_view title;
+    Metric metric;
+    uint64_t whole;
+    std::vector<const Site*> sites;
+  };
+
+  // Columns are as wide as the widest of all lists; what is left over is the function's.
+  List make_list(std::string_view title_text, Metric metric, uint64_t whole) {
+    List list = {title_text, metric, whole,
+                 analyze::heaviest(reading_.sites(), reading_.frames(), metric, rows_)};
+    for (const Site* site : list.sites) {
       const analyze::Frame& frame = reading_.frames().frame(site->frame);
-      place_width = std::max(place_width, columns(location(frame, place_most)));
-      module_width = std::max(module_width, columns(printable(base_name(frame.module))));
+      place_width_ = std::max(place_width_, columns(location(frame, width_ / 4)));
+      library_width_ = std::max(library_width_, std::min(columns(library(frame)), width_ / 6));
+      // Why names are missing matters where the memory is.
+      if (analyze::value(site->amounts, metric) >= whole / 10) blamed_.insert(frame.module);
     }
-    module_width = std::min(module_width, module_most);
-    const size_t function_width = width_ - 2 - 12 - 8 - 2 - 2 - place_width - 2 - module_width;
-    for (const Site* site : top) {
+    return list;
+  }
+
+  void write_list(const List& list) {
+    if (list.sites.empty()) return;
+    line();
+    line(style_.bold(list.title));
+    const size_t function_width = width_ - 26 - place_width_ - library_width_;
+    for (const Site* site : list.sites) {
       const analyze::Frame& frame = reading_.frames().frame(site->frame);
-      uint64_t amount = analyze::value(site->amounts, metric);
-      std::string function = printable(symbols::short_name(frame.function, function_width));
-      std::string module = frame.module.empty() ? "-" : printable(base_name(frame.module));
-      line("  " + right(metric == Metric::kCalls ? grouped(amount) : bytes_text(amount), 12) +
-           right(percent_text(amount, whole), 8) + "  " +
-           style_.name(padded(cut_end(function, function_width), function_width)) + "  " +
-           padded(location(frame, place_width), place_width) + "  " +
-           style_.dim(cut_end(module, module_width)));
-      blamed_.insert(frame.module);
+      uint64_t amount = analyze::value(site->amounts, list.metric);
+      std::string remark;
+      if (list.metric == Metric::kCalls && site->amounts.temporary > site->amounts.allocations / 2)
+        remark = fmt::format(" ({} temporary)",
+                             percent_text(site->amounts.temporary, site->amounts.allocations));
+      size_t room = function_width - remark.size();
+      std::string function = cut_end(printable(symbols::short_name(frame.function, room)), room);
+      size_t used = columns(function) + remark.size();
+      line("  " + right(list.metric == Metric::kCalls ? grouped(amount) : bytes_text(amount), 12) +
+           right(percent_text(amount, list.whole), 8) + "  " + style_.name(function) + remark +
+           std::string(function_width - used + 2, ' ') +
+           padded(location(frame, place_width_), place_width_) + "  " +
+           style_.dim(cut_end(library(frame), library_width_)));
     }
   }
 
@@ -202,17 +222,20 @@ class Page {
     });
     std::string text;
     for (const trace::Image* image : order) {
-      std::string one = fmt::format(
-          "{}{} (pid {}) {}", text.empty() ? "" : ", ",
-          base_name(image->command.empty() ? image->executable : image->command[0]), image->pid,
-          bytes_text(reading_.accounts().peak(image->id).bytes));
+      std::string one =
+          fmt::format("{}{} (pid {}) {}", text.empty() ? "" : ", ",
+                      base_name(image->command.empty() ? image->executable : image->command[0]),
+                      image->pid, bytes_text(reading_.accounts().peak(image->id).bytes));
       if (columns(text) + columns(printable(one)) > width_) break;
       text += one;
     }
     line();
     line(style_.bold(fmt::format("{} process images together", grouped(images_.size()))) +
-         "; largest by their own peak:");
+         "; by their own peak:");
     wrapped(text, false);
+    if (!reading_.accounts().selection().pid)
+      line(fmt::format("  one of them: malloscope report {} --process {}",
+                       shell_quoted(reading_.path()), order.front()->pid));
   }
 
   void recording() {
@@ -220,18 +243,21 @@ class Page {
     double per_event = tables_.events ? static_cast<double>(tables_.file_bytes) /
                                             static_cast<double>(tables_.events)
                                       : 0;
-    std::vector<std::string> losses = loss_sentences(reading_);
-    line(style_.bold("Recording") +
-         fmt::format("  {} in {} ({:.2g} bytes each){}",
-                     count_text(tables_.events, "event", "events"), bytes_text(tables_.file_bytes),
-                     per_event, losses.empty() ? "; nothing was lost" : ""));
-    for (const std::string& sentence : losses) wrapped("! " + sentence + ".", true);
+    std::vector<Loss> missing = losses(reading_);
+    bool whole = std::none_of(missing.begin(), missing.end(), [](auto& l) { return l.figures; });
+    line(style_.bold("Recording") + fmt::format("  {} in {} ({:.2g} bytes each){}",
+                                                count_text(tables_.events, "event", "events"),
+                                                bytes_text(tables_.file_bytes), per_event,
+                                                whole ? "; nothing was lost" : ""));
+    for (const Loss& loss : missing)
+      wrapped((loss.figures ? "! " : "- ") + loss.sentence + ".", loss.figures);
     constexpr size_t kMostNotes = 3;
     for (size_t i = 0; i < std::min(kMostNotes, tables_.notes.size()); ++i)
       wrapped("- " + tables_.notes[i].text, false);
     if (tables_.notes.size() > kMostNotes)
-      wrapped(fmt::format("- and {} more notes: malloscope info", tables_.notes.size() - kMostNotes),
-              false);
+      wrapped(
+          fmt::format("- and {} more notes: malloscope info", tables_.notes.size() - kMostNotes),
+          false);
     size_t remarks = 0;
     for (const std::string& module : blamed_)
       if (std::string remark = reading_.remark(module); !remark.empty() && ++remarks <= 2)
@@ -240,11 +266,9 @@ class Page {
 
   void next() {
     std::string trace = shell_quoted(reading_.path());
-    std::string process =
-        images_.size() > 1 && !reading_.accounts().selection().pid ? " --process PID" : "";
     line();
     line(style_.bold("Next") + "  trace is " + printable(reading_.path()));
-    line("  malloscope report " + trace + process);
+    line("  malloscope report " + trace);
     line("  malloscope export " + trace + " --format folded --metric peak -o peak.folded");
     line("  malloscope info " + trace);
   }
@@ -258,6 +282,8 @@ class Page {
   const size_t rows_;
   const Style style_;
   Sink& sink_;
+  size_t place_width_ = 1;
+  size_t library_width_ = 1;
   std::set<std::string> blamed_;
 };
 

@@ -29,7 +29,8 @@ void FileSink::flush() {
 Result<void> FileSink::finish() {
   flush();
   if (!error_) return {};
-  if (error_ == EPIPE) return fail(fmt::format("{} was closed by its reader before the end", name_));
+  if (error_ == EPIPE)
+    return fail(fmt::format("{} was closed by its reader before the end", name_));
   return fail(fmt::format("{} could not be written to its end: {}", name_, std::strerror(error_)));
 }
 

@@ -14,7 +14,8 @@
 
 #include "base/attributes.h"
 #include "base/syscall.h"
-#include "record/preload_environment.h"
+#include "record/exec_check.h"
+#include "record/exec_environment.h"
 #include "record/process.h"
 #include "record/real.h"
 #include "record/recorder.h"
@@ -59,32 +60,53 @@ MSCOPE_EXPORT int prctl(int option, ...) {
   return result;
 }
 
+// Every exec: decides whether the program can take the recorder, and gives it the
+// environment for that.
 template <typename Exec>
-static int exec_with_recorder(char* const* environment, Exec exec) {
-  size_t bytes = preload_environment_bytes(environment);
-  if (bytes == 0) return exec(environment);
-  return exec(preload_environment(environment, __builtin_alloca(bytes)));
+static int exec_with_recorder(const char* name, ExecCheck check, char* const* environment,
+                              Exec exec) {
+  if (!inherited.shared) return exec(environment);
+  if (check.obstacle != Obstacle::kNone || check.gains_rights)
+    record_not_followed(name, check.gains_rights ? wire::kGainsRights
+                                                 : static_cast<uint64_t>(check.obstacle));
+  bool with_recorder = check.obstacle == Obstacle::kNone && recorder_is_reachable();
+  // One that was started with --no-follow leaves the variable as it is.
+  if (with_recorder && !inherited.follow) return exec(environment);
+  ExecEnvironment changed(environment, with_recorder);
+  if (changed.bytes() == 0) return exec(environment);
+  return exec(changed.copy_to(__builtin_alloca(changed.bytes())));
+}
+
+static ExecCheck check(const char* file, bool search) {
+  return inherited.shared ? check_exec(file, search) : ExecCheck{};
 }
 
 MSCOPE_EXPORT int execve(const char* path, char* const* argv, char* const* env) {
-  return exec_with_recorder(env, [=](char* const* e) { return real.execve(path, argv, e); });
+  return exec_with_recorder(path, check(path, false), env,
+                            [=](char* const* e) { return real.execve(path, argv, e); });
 }
 MSCOPE_EXPORT int execv(const char* path, char* const* argv) {
-  return exec_with_recorder(environ, [=](char* const* e) { return real.execve(path, argv, e); });
+  return exec_with_recorder(path, check(path, false), environ,
+                            [=](char* const* e) { return real.execve(path, argv, e); });
 }
 MSCOPE_EXPORT int execvp(const char* file, char* const* argv) {
-  return exec_with_recorder(environ, [=](char* const* e) { return real.execvpe(file, argv, e); });
+  return exec_with_recorder(file, check(file, true), environ,
+                            [=](char* const* e) { return real.execvpe(file, argv, e); });
 }
 MSCOPE_EXPORT int execvpe(const char* file, char* const* argv, char* const* env) {
-  return exec_with_recorder(env, [=](char* const* e) { return real.execvpe(file, argv, e); });
+  return exec_with_recorder(file, check(file, true), env,
+                            [=](char* const* e) { return real.execvpe(file, argv, e); });
 }
 MSCOPE_EXPORT int fexecve(int fd, char* const* argv, char* const* env) {
-  return exec_with_recorder(env, [=](char* const* e) { return real.fexecve(fd, argv, e); });
+  return exec_with_recorder("(a descriptor)", inherited.shared ? check_exec(fd) : ExecCheck{}, env,
+                            [=](char* const* e) { return real.fexecve(fd, argv, e); });
 }
 MSCOPE_EXPORT int execveat(int fd, const char* path, char* const* argv, char* const* env,
                            int flags) {
+  bool plain = path && (path[0] == '/' || (fd == AT_FDCWD && path[0] != 0));
   return exec_with_recorder(
-      env, [=](char* const* e) { return real.execveat(fd, path, argv, e, flags); });
+      path, plain ? check(path, false) : ExecCheck{}, env,
+      [=](char* const* e) { return real.execveat(fd, path, argv, e, flags); });
 }
 
 // The forms with their arguments in a list: collected on the stack, as libc does.
@@ -106,14 +128,14 @@ MSCOPE_EXPORT int execl(const char* path, const char* first, ...) {
   COLLECT_ARGUMENTS(first);
   va_end(list);
   char* const* arguments = argv;
-  return exec_with_recorder(environ,
+  return exec_with_recorder(path, check(path, false), environ,
                             [=](char* const* e) { return real.execve(path, arguments, e); });
 }
 MSCOPE_EXPORT int execlp(const char* file, const char* first, ...) {
   COLLECT_ARGUMENTS(first);
   va_end(list);
   char* const* arguments = argv;
-  return exec_with_recorder(environ,
+  return exec_with_recorder(file, check(file, true), environ,
                             [=](char* const* e) { return real.execvpe(file, arguments, e); });
 }
 MSCOPE_EXPORT int execle(const char* path, const char* first, ...) {
@@ -121,7 +143,7 @@ MSCOPE_EXPORT int execle(const char* path, const char* first, ...) {
   char* const* env = va_arg(list, char* const*);
   va_end(list);
   char* const* arguments = argv;
-  return exec_with_recorder(env,
+  return exec_with_recorder(path, check(path, false), env,
                             [=](char* const* e) { return real.execve(path, arguments, e); });
 }
 #pragma GCC diagnostic pop
@@ -130,7 +152,7 @@ MSCOPE_EXPORT int posix_spawn(pid_t* pid, const char* path,
                               const posix_spawn_file_actions_t* actions,
                               const posix_spawnattr_t* attributes, char* const* argv,
                               char* const* env) {
-  return exec_with_recorder(env, [=](char* const* e) {
+  return exec_with_recorder(path, check(path, false), env, [=](char* const* e) {
     return real.posix_spawn(pid, path, actions, attributes, argv, e);
   });
 }
@@ -138,7 +160,7 @@ MSCOPE_EXPORT int posix_spawnp(pid_t* pid, const char* file,
                                const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes, char* const* argv,
                                char* const* env) {
-  return exec_with_recorder(env, [=](char* const* e) {
+  return exec_with_recorder(file, check(file, true), env, [=](char* const* e) {
     return real.posix_spawnp(pid, file, actions, attributes, argv, e);
   });
 }

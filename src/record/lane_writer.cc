@@ -206,4 +206,18 @@ bool LaneWriter::thread_name(const char name[16]) {
   return true;
 }
 
+bool LaneWriter::not_followed(const char* program, uint64_t why) {
+  constexpr size_t kMostBytes = 1024;
+  size_t bytes = strlen(program);
+  if (bytes > kMostBytes) bytes = kMostBytes;
+  uint32_t words = static_cast<uint32_t>(1 + (bytes + 7) / 8);
+  if (!reserve(words)) return false;
+  uint64_t* at = words_ + used_;
+  at[0] = wire::extended_word(wire::kNotFollowed, words, why);
+  at[words - 1] = 0;
+  memcpy(at + 1, program, bytes);
+  commit(words, last_tick_);
+  return true;
+}
+
 }  // namespace malloscope::record

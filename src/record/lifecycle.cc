@@ -10,16 +10,20 @@
 // image slot there by itself. It notices that it is one by its wiped memory, so
 // fork, a raw clone and a seccomp sandbox are all the same to it.
 //
-// Without a collector the recorder is inert: every hook forwards and that is all.
+// Preloaded without a recording, it starts a collector of its own. If it cannot, it is
+// inert, and so are its children: every hook forwards and that is all.
 
 #include <sys/auxv.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cstring>
 
 #include "base/clock.h"
 #include "base/syscall.h"
+#include "record/exec_environment.h"
+#include "record/own_collector.h"
 #include "record/process.h"
 #include "record/real.h"
 #include "record/thread_state.h"
@@ -45,9 +49,9 @@ bool sibling(const char* path, const char* name, char* out, size_t room) {
 
 // A collector that is stopped or gone must not keep the program from starting.
 void be_impatient(int fd) {
-  timeval second = {1, 0};
+  timeval patience = {2, 0};
   for (int option : {SO_RCVTIMEO, SO_SNDTIMEO})
-    sys::call(SYS_setsockopt, fd, SOL_SOCKET, option, sys::arg(&second), sizeof second);
+    sys::call(SYS_setsockopt, fd, SOL_SOCKET, option, sys::arg(&patience), sizeof patience);
 }
 
 // Sends Hello, and waits for Welcome and the descriptor that comes with it, or -1.
@@ -81,18 +85,29 @@ int exchange(int fd, wire::Welcome* welcome) {
   return memory;
 }
 
-bool meet_collector() {
+// A socket to the collector of the recording we were started in; one of our own if we
+// were preloaded without any. -1: neither.
+int reach_collector() {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
-  if (!sibling(own_path(), wire::kSocketName, address.sun_path, sizeof address.sun_path))
-    return false;
+  if (!sibling(own_path(), wire::kSocketName, address.sun_path, sizeof address.sun_path)) return -1;
+  if (sys::failed(sys::call(SYS_faccessat, AT_FDCWD, sys::arg(address.sun_path), F_OK)))
+    return start_own_collector();
   int fd = static_cast<int>(sys::call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (fd < 0) return -1;
+  if (sys::failed(sys::call(SYS_connect, fd, sys::arg(&address), sizeof address))) {
+    sys::close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+bool meet_collector() {
+  int fd = reach_collector();
   if (fd < 0) return false;
   be_impatient(fd);
   wire::Welcome welcome = {};
-  int memory = -1;
-  if (!sys::failed(sys::call(SYS_connect, fd, sys::arg(&address), sizeof address)))
-    memory = exchange(fd, &welcome);
+  int memory = exchange(fd, &welcome);
   sys::close(fd);
   if (memory < 0) return false;
   void* base = sys::map(welcome.bytes, MAP_SHARED, memory);
@@ -109,6 +124,8 @@ bool meet_collector() {
   inherited.follow = settings.follow != 0;
   inherited.drop_when_full = settings.drop_when_full != 0;
   inherited.image_stamp = image().stamp.load(std::memory_order_relaxed);
+  welcome.preload_path[sizeof welcome.preload_path - 1] = 0;
+  memcpy(inherited.preload_path, welcome.preload_path, sizeof welcome.preload_path);
   return true;
 }
 
@@ -153,11 +170,12 @@ bool wake_process() {
   if (phase != Phase::kAsleep) return false;
   if (!p.phase.compare_exchange_strong(phase, Phase::kWaking)) return false;
 
-  bool recording;
+  bool recording = false;
   if (inherited.shared)
-    recording = enter_as_child();
-  else
+    recording = inherited.follow && enter_as_child();
+  else if (!inherited.inert)
     recording = !getauxval(AT_SECURE) && meet_collector();
+  inherited.inert = !recording;
   if (recording) {
     unwind::start(p.arena);
     arm_thread_exit();
@@ -166,9 +184,25 @@ bool wake_process() {
   return recording;
 }
 
+bool recorder_is_reachable() {
+  return !sys::failed(sys::call(SYS_faccessat, AT_FDCWD, sys::arg(preload_path()), R_OK));
+}
+
+// A recorder that was preloaded by its own path leads its children to the collector it has
+// started, also those that libc starts with the program's environment (system, popen).
+static void lead_children() {
+  ExecEnvironment led(environ, true);
+  if (!environ || led.bytes() == 0 || !inherited.follow) return;
+  void* memory = sys::map(led.bytes());
+  if (!memory) return;
+  char* const* copy = led.copy_to(memory);
+  for (size_t i = 0; environ[i]; ++i) environ[i] = copy[i];
+}
+
 // Runs when the library is loaded, so that a program that never allocates is in the trace too.
 [[gnu::constructor]] static void loaded() {
   if (thread->outer == 0) wake_thread();
+  if (inherited.shared) lead_children();
 }
 
 }  // namespace malloscope::record

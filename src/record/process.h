@@ -45,11 +45,18 @@ struct Inherited {
   uint64_t fork_tick;  // When fork was last called, if it was called by that name.
   bool follow;
   bool drop_when_full;
+  bool inert;               // Nobody to record for, in this process and all its children.
+  char preload_path[128];   // By which children find the collector.
 };
 extern constinit Inherited inherited;
 
 inline Process& process() { return *inherited.process; }
 inline wire::ImageSlot& image() { return inherited.shared.image(inherited.image_slot); }
+
+// What LD_PRELOAD must name for a child to be recorded, and whether it is there to be found
+// (it is not after a chroot).
+inline const char* preload_path() { return inherited.preload_path; }
+bool recorder_is_reachable();
 
 // Makes sure that the process is recording or inert: meets the collector, or
 // enters a forked child into the shared memory. True if recording.

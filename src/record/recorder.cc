@@ -191,6 +191,15 @@ void record_thread_name(const char* name) {
   end_recording(t);
 }
 
+void record_not_followed(const char* program, uint64_t why) {
+  ThreadState* t = thread;
+  if (t->outer == 0) t = wake_thread();
+  if (!t || t->outer != ThreadState::kIdle || !program) return;
+  begin_recording(t, MSCOPE_FRAME);
+  t->lane.not_followed(program, why);
+  end_recording(t);
+}
+
 void record_mapping(Op op, uintptr_t frame, uint64_t address, uint64_t size, uint64_t other,
                     bool failed) {
   ThreadState* t = thread;

@@ -84,8 +84,9 @@ template <typename Call>
   ThreadState* t = nested.state;
   if (nested.role == Role::kForwardOnly) return call();
   if (nested.role == Role::kInner) {
-    t->inner = frame;
+    t->inner = 0;  // It may in turn call another of our hooks.
     void* block = call();
+    t->inner = frame;
     // A failure is the outer hook's to tell: it may yet try again.
     if (block && t->block != block) {
       record_block(t, t->op, t->outer, block, size);
@@ -178,6 +179,7 @@ void* reallocate(Op op, uintptr_t frame, void* old_block, size_t size, Call&& ca
 }
 
 void record_thread_name(const char* name);
+void record_not_followed(const char* program, uint64_t why);
 
 // mmap and its like.
 void record_mapping(Op op, uintptr_t frame, uint64_t address, uint64_t size, uint64_t other,

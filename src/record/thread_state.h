@@ -32,7 +32,8 @@ struct ThreadState {
 
   uintptr_t outer;
   uintptr_t recording;     // The frame of the hook whose event is being written, or 0.
-  uintptr_t inner;         // The frame of the first hook called from inside the outer one.
+  uintptr_t inner;         // The frame of the hook last called by the outer one; a call of the same
+                           // frame is another try, one from elsewhere is not the allocator's.
   void* block;             // What the inner hook recorded, or what the outer one is freeing.
   size_t size;             // What the outer hook was asked for.
   wire::Op op;             // The entry point of the outer hook.

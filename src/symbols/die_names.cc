@@ -73,8 +73,10 @@ static bool is_cplusplus(Dwarf_Die die) {
     case DW_LANG_C_plus_plus_03:
     case DW_LANG_C_plus_plus_11:
     case DW_LANG_C_plus_plus_14:
-    case 0x2b:  // C++17 and C++20, newer than this libdw.
-    case 0x34:
+    case DW_LANG_ObjC_plus_plus:
+    case 0x2a:  // C++17, C++20 and C++23, which this libdw has no names for.
+    case 0x2b:
+    case 0x3a:
       return true;
     default:
       return false;

@@ -148,6 +148,9 @@ void DwarfIndex::State::list_units() {
     unit.tree_die = type == DW_UT_skeleton && split.addr ? split : die;
     units.push_back(std::move(unit));
   }
+  // Of an inline function that several units have, the linker keeps the first, and may leave the
+  // others claiming its address.
+  std::ranges::reverse(intervals);
   unit_of = IntervalIndex(std::move(intervals));
 }
 
@@ -160,30 +163,42 @@ void DwarfIndex::State::index(Unit* unit) {
 void DwarfIndex::State::index_functions(Unit* unit) {
   std::vector<IntervalIndex::Interval> intervals;
   std::vector<Node>& nodes = unit->nodes;
-  walk_below(unit->tree_die, kNone, [&](Dwarf_Die die, uint32_t outer) -> std::optional<uint32_t> {
-    uint32_t node = static_cast<uint32_t>(nodes.size());
-    switch (dwarf_tag(&die)) {
-      case DW_TAG_subprogram:
-        if (uint64_t start = add_ranges(die, node, &intervals)) {
-          nodes.push_back({die, kNone, 0, 0});
-          names.note_code(die, start);
-          return node;
+  // Classes are many and seldom have code inside; GCC puts it there for those in functions, as
+  // lambdas are, even if the function around has no code of its own.
+  struct Place {
+    uint32_t owner;  // A node, or kNone.
+    bool in_function;
+  };
+  walk_below(
+      unit->tree_die, Place{kNone, false}, [&](Dwarf_Die die, Place outer) -> std::optional<Place> {
+        uint32_t node = static_cast<uint32_t>(nodes.size());
+        switch (dwarf_tag(&die)) {
+          case DW_TAG_subprogram:
+            if (uint64_t start = add_ranges(die, node, &intervals)) {
+              nodes.push_back({die, kNone, 0, 0});
+              names.note_code(die, start);
+              return Place{node, true};
+            }
+            return Place{kNone, true};
+          case DW_TAG_inlined_subroutine:
+            add_ranges(die, node, &intervals);
+            nodes.push_back(
+                {die, outer.owner, number(die, DW_AT_call_file), number(die, DW_AT_call_line)});
+            return Place{node, true};
+          case DW_TAG_class_type:
+          case DW_TAG_structure_type:
+          case DW_TAG_union_type:
+            return outer.in_function ? std::optional(outer) : std::nullopt;
+          case DW_TAG_lexical_block:
+          case DW_TAG_namespace:
+          case DW_TAG_module:
+          case DW_TAG_try_block:
+          case DW_TAG_catch_block:
+            return outer;
+          default:
+            return std::nullopt;
         }
-        return std::nullopt;
-      case DW_TAG_inlined_subroutine:
-        add_ranges(die, node, &intervals);
-        nodes.push_back({die, outer, number(die, DW_AT_call_file), number(die, DW_AT_call_line)});
-        return node;
-      case DW_TAG_lexical_block:
-      case DW_TAG_namespace:
-      case DW_TAG_module:
-      case DW_TAG_try_block:
-      case DW_TAG_catch_block:
-        return outer;
-      default:
-        return std::nullopt;
-    }
-  });
+      });
   unit->innermost = IntervalIndex(std::move(intervals));
   size_t count = 0;
   dwarf_getsrcfiles(&unit->tree_die, &unit->call_files, &count);

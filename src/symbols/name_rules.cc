@@ -159,10 +159,11 @@ bool is_plumbing_module(std::string_view path) {
   std::string_view name = slash == path.npos ? path : path.substr(slash + 1);
   // A prefix counts if a version or suffix follows: libc.so.6, libc-2.31.so, ld-linux-x86-64.so.2,
   // libtcmalloc_minimal.so.4. libcurl.so is not libc.
-  static constexpr std::array<std::string_view, 17> kPrefixes = {
-      "libmalloscope", "libjemalloc", "libtcmalloc", "libmimalloc", "libc.so",   "libc-2.",
-      "libc.musl",     "ld-linux",    "ld-2.",       "ld.so",       "ld-musl",   "ld64.so",
-      "libstdc++.so",  "libc++.so",   "libc++abi",   "libgcc_s",    "libpthread"};
+  static constexpr std::array<std::string_view, 21> kPrefixes = {
+      "libmalloscope", "libjemalloc", "libtcmalloc", "libmimalloc", "libsnmalloc",  "libhoard",
+      "librpmalloc",   "libscudo",    "libc.so",     "libc-2.",     "libc.musl",    "ld-linux",
+      "ld-2.",         "ld.so",       "ld-musl",     "ld64.so",     "libstdc++.so", "libc++.so",
+      "libc++abi",     "libgcc_s",    "libpthread"};
   return std::ranges::any_of(kPrefixes, [&](std::string_view p) { return name.starts_with(p); });
 }
 

@@ -29,7 +29,7 @@ namespace malloscope::symbols {
 
 namespace {
 
-constexpr uint64_t kMaxOpenBytes = uint64_t{4} << 30;
+constexpr uint64_t kMaxOpenBytes = uint64_t{1} << 30;
 constexpr size_t kMaxOpenFiles = 256;
 constexpr std::string_view kDeleted = " (deleted)";
 
@@ -42,6 +42,11 @@ struct OpenFiles {
 
   uint64_t bytes() const { return (mapped ? mapped->bytes() : 0) + (debug ? debug->bytes() : 0); }
 };
+
+// The second is what compressed sections were called before ELF had a flag for it.
+bool has_debug_info(const ElfFile& file) {
+  return file.has_section(".debug_info") || file.has_section(".zdebug_info");
+}
 
 }  // namespace
 
@@ -92,9 +97,13 @@ const std::vector<SymbolFrame>& Symbolizer::frames(size_t module, uint64_t offse
   return m.answers.emplace(offset, std::move(frames)).first->second;
 }
 
-Detail Symbolizer::detail(size_t module) { return opened(module).detail; }
+Detail Symbolizer::detail(size_t module) { return examined(module).detail; }
 
-const std::string& Symbolizer::remark(size_t module) { return opened(module).remark; }
+const std::string& Symbolizer::remark(size_t module) { return examined(module).remark; }
+
+const Symbolizer::Module& Symbolizer::examined(size_t module) {
+  return modules_[module]->examined ? *modules_[module] : opened(module);
+}
 
 Symbolizer::Module& Symbolizer::opened(size_t module) {
   Module& m = *modules_[module];
@@ -107,12 +116,13 @@ Symbolizer::Module& Symbolizer::opened(size_t module) {
 }
 
 void Symbolizer::open(Module* m) {
+  m->examined = true;
   m->files = std::make_unique<OpenFiles>();
   OpenFiles& files = *m->files;
   std::string path = m->file.path;
   bool deleted = path.ends_with(kDeleted);
   if (deleted) path.resize(path.size() - kDeleted.size());
-  if (!path.starts_with('/')) return;  // [vdso], or a name that says nothing on this machine.
+  if (path.starts_with('[') || path.find('/') == path.npos) return;  // [vdso], linux-vdso.so.1
 
   // A deleted file's path may hold another file by now, which only a build-id can tell.
   std::string trouble;
@@ -130,8 +140,7 @@ void Symbolizer::open(Module* m) {
   std::vector<const ElfFile*> sources;
   if (files.mapped) {
     sources.push_back(&*files.mapped);
-    if (!files.mapped->has_section(".debug_info"))
-      files.debug = find_debug_file(*files.mapped, debug_dirs_);
+    if (!has_debug_info(*files.mapped)) files.debug = find_debug_file(*files.mapped, debug_dirs_);
   } else {
     files.debug = find_by_build_id(m->file.build_id, debug_dirs_);
   }
@@ -139,7 +148,7 @@ void Symbolizer::open(Module* m) {
 
   files.symbols = SymbolTable(sources);
   const ElfFile* source = files.debug ? &*files.debug : files.mapped ? &*files.mapped : nullptr;
-  if (source && source->has_section(".debug_info"))
+  if (source && has_debug_info(*source))
     files.dwarf = DwarfIndex::open(*source, sources.front()->code_ranges(), files.symbols);
   m->detail = files.dwarf                ? Detail::kLines
               : files.symbols.complete() ? Detail::kFunctions

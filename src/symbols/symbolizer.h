@@ -31,8 +31,9 @@ enum class Detail {
 
 // Opens files when first asked about them and keeps the answers. Never fails: a
 // module that is missing, changed or damaged has frames of the form
-// "libfoo.so+0x1234". Uses files on this machine only, never the network. For one
-// thread; several may each have their own.
+// "libfoo.so+0x1234". Uses files on this machine only, never the network. Of very
+// large modules only a few stay open, so it is best to ask about one after another.
+// For one thread; several may each have their own.
 class Symbolizer {
  public:
   // `debug_dirs` are searched for separate debug files before /usr/lib/debug.
@@ -60,6 +61,7 @@ class Symbolizer {
  private:
   struct Module;
   Module& opened(size_t module);
+  const Module& examined(size_t module);
   void open(Module* module);
   void close_least_recent(const Module& keep);
 

@@ -226,6 +226,21 @@ TEST_F(SymbolizerTest, ReadsTheSymbolsThatStrippedFilesKeepCompressed) {
   EXPECT_EQ(symbolizer_.detail(module), Detail::kFunctions);
 }
 
+TEST_F(SymbolizerTest, GivesAFunctionTheSameNameWithAndWithoutDebugInformation) {
+  write_sources(folder_);
+  std::string with = build_program(folder_, "app", "g++", "-O2 -g"), without = folder_ / "bare/app";
+  std::filesystem::create_directory(folder_ / "bare");
+  run(fmt::format("strip --strip-debug {} -o {}", with, without));
+  size_t with_module = symbolizer_.add_module({with, ""});
+  size_t without_module = symbolizer_.add_module({without, ""});
+  EXPECT_EQ(symbolizer_.detail(without_module), Detail::kFunctions);
+  auto file = ElfFile::open(with);
+  GElf_Shdr text;
+  gelf_getshdr(file->section(".text"), &text);
+  for (uint64_t at = text.sh_addr; at < text.sh_addr + text.sh_size; at += 3)
+    ASSERT_EQ(name_at(with_module, at), name_at(without_module, at));
+}
+
 TEST_F(SymbolizerTest, SaysHowMuchItKnows) {
   auto detail = [&](const std::string& path) {
     return symbolizer_.detail(symbolizer_.add_module({path, ""}));

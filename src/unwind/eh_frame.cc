@@ -509,6 +509,8 @@ Rule compile(const Fde& fde, const SmallRow& row, uintptr_t key) {
   }
 
   if (pc.kind != Place::kAtCfa || pc.value != arch::kReturnSlot) return Rule(Rule::kSlow);
+  // The caller's sp is the CFA, unless it says otherwise.
+  if (row.sp.kind != Place::kUnset) return Rule(Rule::kSlow);
 
   if (cfa.kind == Place::kIsExpression &&
       is_plain(expression(fde, cfa), arch::kFp, &offset, kDeref, sizeof kDeref)) {

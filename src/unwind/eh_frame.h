@@ -88,16 +88,24 @@ struct Place {
 };
 
 // What CFI says at one pc. A row of all registers is for slow steps; nearly
-// always the three below are enough, and small enough for anyone's stack.
+// always the four below are enough, and small enough for anyone's stack.
 struct FullRow {
   Place cfa;
   Place reg[arch::kRegisters];
   Place* of(uint64_t number) { return number < arch::kRegisters ? &reg[number] : nullptr; }
 };
 struct SmallRow {
-  Place cfa, fp, pc;
+  Place cfa, fp, sp, pc;
   Place* of(uint64_t number) {
-    return number == arch::kFp ? &fp : number == arch::kPc ? &pc : nullptr;
+    switch (number) {
+      case arch::kFp:
+        return &fp;
+      case arch::kSp:
+        return &sp;
+      case arch::kPc:
+        return &pc;
+    }
+    return nullptr;
   }
 };
 

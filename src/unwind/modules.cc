@@ -27,9 +27,9 @@
 
 #include <cstring>
 
-#include "base/elf.h"
 #include "base/syscall.h"
 #include "unwind/counts.h"
+#include "unwind/loaded_elf.h"
 #include "unwind/rule_cache.h"
 #include "unwind/stack_reader.h"
 

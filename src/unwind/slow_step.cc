@@ -40,6 +40,8 @@ bool FullWalk::step_once(StackReader& reader) {
   CfiSource source;
   Fde fde;
   uintptr_t pc = lookup_pc(at_.key);
+  // A signal may have come from another stack, and setcontext goes to one.
+  bool may_switch = false;
   if (!find_cfi(pc, &source)) return false;
   if (!find_fde(source.header, source.frames, pc, &fde)) {
     // Without CFI there is one frame that we still know: the kernel's.
@@ -47,11 +49,12 @@ bool FullWalk::step_once(StackReader& reader) {
     for (unsigned reg = 0; reg < arch::kRegisters; ++reg)
       if (!reader.load(at_.sp + arch::kSignalPlace[reg], &next_.value[reg])) return false;
     next_.known = (1u << arch::kRegisters) - 1;
-    fde.signal = true;
+    fde.signal = may_switch = true;
     at_.slot = at_.sp + arch::kSignalPlace[arch::kPc];
   } else {
     if (!run(fde, pc, &rows_)) return false;
     const FullRow& row = rows_.now;
+    may_switch = fde.signal || row.reg[arch::kSp].kind != Place::kUnset;
     uint64_t cfa = 0;
     if (row.cfa.kind == Place::kRegister) {
       if (!is_known(row.cfa.reg)) return false;
@@ -85,7 +88,7 @@ bool FullWalk::step_once(StackReader& reader) {
   }
 
   uintptr_t sp = next_.value[arch::kSp], next_pc = next_.value[arch::kPc];
-  if (!fde.signal && sp <= at_.sp) {
+  if (!may_switch && sp <= at_.sp) {
     count(counts.not_outward);
     return false;
   }

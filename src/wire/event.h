@@ -141,8 +141,12 @@ enum Extended : uint64_t {
   kModule = 5,      // start, end, load bias, generation << 32 | build-id bytes << 16 | path bytes,
                     // then the build-id and the path, each padded to a word.
   kThreadName = 6,  // 16 bytes of name.
+  kNotFollowed = 7,  // The name of a program that was exec'd without the recorder, padded with
+                     // zeros; payload: the Obstacle of base/elf.h, or kGainsRights.
 };
 inline constexpr uint64_t kMaxExtendedWords = (1 << 12) - 1;
+
+inline constexpr uint64_t kGainsRights = 255;
 
 // Flags of a stack.
 inline constexpr uint64_t kStackCut = 1;      // Deeper than we follow: the outer end is missing.

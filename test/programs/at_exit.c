@@ -5,6 +5,7 @@
 // run: detached
 // run: main_leaves_first
 // expect: keep allocations=>=1000
+// counter detached: off
 // expect main_leaves_first: keep allocations=2000 live_blocks=2000
 
 #include <pthread.h>

@@ -8,6 +8,8 @@
 // expect throws: totals failed=2000
 // expect handler_allocates: keep allocations=3 live_blocks=3 allocated_bytes=300
 // expect handler_allocates: calls new=5
+// expect handler_allocates: totals failed=2
+// counter handler_allocates: off
 // expect handler_throws: calls new=100
 
 #include <new>

@@ -11,6 +11,8 @@
 // run: raw_syscall n=2 exit=5
 // expect: keep allocations=1000*n allocated_bytes=40000*n live_blocks=1000*n
 // expect: processes count=n
+// counter empty_environment: off
+// counter bare_environment: off
 
 #include <fcntl.h>
 #include <pthread.h>

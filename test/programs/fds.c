@@ -9,6 +9,7 @@
 // run: reuse
 // run: none_allowed
 // expect: keep allocations=100000 allocated_bytes=4000000 live_blocks=100000
+// counter none_allowed: off
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -3,6 +3,7 @@
 //
 // expect: calls mmap=11 munmap=11 mremap=1 brk=1 sbrk=3
 // expect: totals allocations=0 live_bytes=0
+// counter: off
 
 #include <sys/mman.h>
 

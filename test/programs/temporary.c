@@ -25,9 +25,13 @@ static void *free_it(void *p) {
   return NULL;
 }
 
+static void *blocks[100];
+
 OPAQUE static void freed_by_another(void) {
-  static void *blocks[100];
   for (int i = 0; i < 100; ++i) blocks[i] = malloc(56);
+}
+
+static void let_another_free(void) {
   pthread_t thread;
   for (int i = 0; i < 100; ++i) {
     pthread_create(&thread, NULL, free_it, blocks[i]);
@@ -48,6 +52,7 @@ int main(void) {
   churn(1000, 40);
   in_pairs();
   freed_by_another();
+  let_another_free();
   grown_first();
   say("done\n");
   return 0;

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pages that people read, and the folded stacks that flamegraph.pl reads.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <sstream>
+
+#include "output/folded.h"
+#include "output/info.h"
+#include "output/page.h"
+#include "output/reading_for_test.h"
+#include "output/sink.h"
+#include "output/words.h"
+
+namespace malloscope::output {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string page(MadeUp* made_up, PageOptions options = {}) {
+  auto reading = made_up->reading();
+  StringSink sink;
+  write_page(reading.get(), options, &sink);
+  return sink.text();
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Page, FitsTheTerminal) {
+  for (size_t width : {20, 80, 100, 120, 300}) {
+    MadeUp made_up;
+    made_up.play();
+    std::vector<std::string> lines = lines_of(page(&made_up, {.width = width}));
+    EXPECT_LE(lines.size(), 40u);
+    for (const std::string& line : lines) {
+      if (line.starts_with("  malloscope")) continue;  // To be copied, not cut.
+      EXPECT_LE(columns(line), std::clamp<size_t>(width, 80, 120)) << line;
+    }
+  }
+}
+
+TEST(Page, LetsNoNameReachTheTerminalAsACommand) {
+  MadeUp made_up;
+  made_up.play();
+  for (char c : page(&made_up)) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f)) << int{c};
+}
+
+TEST(Page, SaysHowMuchWhenWhichCodeAndWhatNext) {
+  MadeUp made_up;
+  made_up.play();
+  std::string text = page(&made_up);
+  EXPECT_TRUE(has(text, "exit code 3")) << text;
+  EXPECT_TRUE(has(text, "5.2 KiB")) << text;
+  EXPECT_TRUE(has(text, "6 allocations"));
+  EXPECT_TRUE(has(text, "in 4 blocks"));
+  EXPECT_TRUE(has(text, "load.cc:40"));
+  EXPECT_TRUE(has(text, "1.0 MiB of it the recorder's own"));
+  EXPECT_TRUE(has(text, "1 free was of a block never seen allocated"));
+  EXPECT_TRUE(has(text, "2 process images"));
+  EXPECT_TRUE(has(text, "statically linked"));
+  EXPECT_TRUE(has(text, "build it with -g"));
+  EXPECT_TRUE(has(text, "one of them: malloscope report app.mscope --process 101"));
+  EXPECT_TRUE(
+      has(text, "malloscope export app.mscope --format folded --metric peak -o peak.folded\n"));
+  EXPECT_TRUE(has(text, "malloscope info app.mscope\n"));
+}
+
+TEST(Page, SaysSoIfNothingWasAllocatedOrLost) {
+  MadeUp made_up;
+  made_up.tables.notes.clear();
+  std::string text = page(&made_up);
+  EXPECT_TRUE(has(text, "No allocation was recorded."));
+  EXPECT_TRUE(has(text, "nothing was lost"));
+  MadeUp nobody;
+  nobody.tables.images.clear();
+  EXPECT_TRUE(has(page(&nobody), "No process was recorded."));
+}
+
+TEST(Page, TellsWhatIsMissing) {
+  MadeUp made_up;
+  made_up.play();
+  made_up.tables.complete = false;
+  made_up.tables.incomplete_because = "the disk was full";
+  made_up.tables.images[0].lost = 1234;
+  std::string text = page(&made_up);
+  EXPECT_TRUE(has(text, "not complete: the disk was full"));
+  EXPECT_TRUE(has(text, "1,234 events were lost"));
+  EXPECT_FALSE(has(text, "nothing was lost"));
+}
+
+TEST(Page, IsColouredOnlyIfAsked) {
+  MadeUp plain, coloured;
+  plain.play();
+  coloured.play();
+  EXPECT_FALSE(has(page(&plain), "\033["));
+  EXPECT_TRUE(has(page(&coloured, {.color = true}), "\033["));
+}
+
+TEST(Info, ShowsWhatIsInTheTraceAndEscapesIt) {
+  MadeUp made_up;
+  made_up.play();
+  auto reading = made_up.reading();
+  StringSink sink;
+  write_info(*reading, {}, &sink);
+  for (char c : sink.text()) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f)) << int{c};
+  for (const char* part : {"complete", "follow=yes", "abcd", "killed by SIGKILL (signal 9)",
+                           "main\\x1b[2J", "statically linked", "Threads (2)", "Modules (1)"})
+    EXPECT_TRUE(has(sink.text(), part)) << part << "\n" << sink.text();
+}
+
+std::vector<std::string> folded(analyze::Metric metric, analyze::Selection selection = {}) {
+  MadeUp made_up(selection);
+  made_up.play();
+  auto reading = made_up.reading();
+  StringSink sink;
+  write_folded(reading.get(), metric, &sink);
+  return lines_of(sink.text());
+}
+
+uint64_t sum(const std::vector<std::string>& lines) {
+  uint64_t total = 0;
+  for (const std::string& line : lines) total += std::stoull(line.substr(line.rfind(' ') + 1));
+  return total;
+}
+
+TEST(Folded, HasALineForEveryStackOfNames) {
+  std::vector<std::string> lines = folded(analyze::Metric::kPeak);
+  std::sort(lines.begin(), lines.end());
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{
+                "[cut];load(std::map<int, int> const&) 30", "[unknown] 10",
+                "[unknown];load(std::map<int, int> const&) 20",
+                "main;load(std::map<int, int> const&) 300",  // Of both images.
+                "main;parse\\x3b\\n\\x1b[31mevil\\xff;std::vector<int>::reserve(unsigned long) "
+                "5000"}));
+}
+
+TEST(Folded, AddsUpToTheTotals) {
+  EXPECT_EQ(sum(folded(analyze::Metric::kPeak)), 5360u);
+  EXPECT_EQ(sum(folded(analyze::Metric::kAllocated)), 5360u);
+  EXPECT_EQ(sum(folded(analyze::Metric::kAllocations)), 6u);
+  EXPECT_EQ(sum(folded(analyze::Metric::kLive)), 350u);
+  EXPECT_EQ(folded(analyze::Metric::kTemporary), std::vector<std::string>{"[unknown] 1"});
+  EXPECT_EQ(sum(folded(analyze::Metric::kPeak, {.pid = 102})), 200u);
+}
+
+TEST(Words, AreWhatPeopleRead) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1234567), "1,234,567");
+  EXPECT_EQ(bytes_text(1023), "1023 B");
+  EXPECT_EQ(bytes_text(1536), "1.5 KiB");
+  EXPECT_EQ(bytes_text((1 << 20) - 1), "1.0 MiB");
+  EXPECT_EQ(bytes_text(~uint64_t{0}), "16.0 EiB");
+  EXPECT_EQ(duration_text(850'000), "850 us");
+  EXPECT_EQ(duration_text(12'340'000), "12.3 ms");
+  EXPECT_EQ(duration_text(4'560'000'000), "4.56 s");
+  EXPECT_EQ(duration_text(200'000'000'000), "3 min 20 s");
+  EXPECT_EQ(duration_text(7'500'000'000'000), "2 h 05 min");
+  EXPECT_EQ(percent_text(0, 10), "0 %");
+  EXPECT_EQ(percent_text(1, 10'000), "< 0.1 %");
+  EXPECT_EQ(percent_text(9'999, 10'000), "99 %");
+  EXPECT_EQ(percent_text(10, 10), "100 %");
+}
+
+TEST(Words, AreCutToWidthBetweenCharacters) {
+  EXPECT_EQ(cut_end("abcdefgh", 6), "abc...");
+  EXPECT_EQ(cut_end("abcdef", 6), "abcdef");
+  EXPECT_EQ(cut_beginning("abcdefgh", 6), "...fgh");
+  EXPECT_EQ(cut_end("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 4), "\xc3\xa9...");
+  EXPECT_EQ(columns("h\xc3\xa9"), 2u);
+}
+
+TEST(Words, ShowEveryControlCharacterAsText) {
+  EXPECT_EQ(printable("a\tb\n"), "a\\tb\\n");
+  EXPECT_EQ(printable("\x1b[31m"), "\\x1b[31m");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\x9b31m");  // CSI as one character.
+  EXPECT_EQ(printable("\xe2\x80\xae"
+                      "txt"),
+            "\\u202etxt");  // Right to left from here on.
+  EXPECT_EQ(printable("\xff"), "\\xff");
+  EXPECT_EQ(printable("h\xc3\xa9"), "h\xc3\xa9");
+}
+
+TEST(Words, AreQuotedAsTheShellReadsThem) {
+  EXPECT_EQ(shell_quoted("a.mscope"), "a.mscope");
+  EXPECT_EQ(shell_quoted("a b"), "'a b'");
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(shell_quoted("a\nb'"), "$'a\\nb\\''");
+  EXPECT_EQ(shell_quoted("$(rm)"), "'$(rm)'");
+}
+
+TEST(FileSink, SaysWhatCouldNotBeWritten) {
+  int full = open("/dev/full", O_WRONLY);
+  ASSERT_GE(full, 0);
+  FileSink sink(full, "out.folded");
+  sink.write("x");
+  Result<void> done = sink.finish();
+  ASSERT_FALSE(done);
+  EXPECT_TRUE(has(done.error().sentence, "out.folded could not be written"));
+  close(full);
+
+  std::signal(SIGPIPE, SIG_IGN);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  FileSink closed(ends[1], "stdout");
+  closed.write("x");
+  done = closed.finish();
+  ASSERT_FALSE(done);
+  EXPECT_TRUE(has(done.error().sentence, "closed by its reader"));
+  close(ends[1]);
+}
+
+}  // namespace
+}  // namespace malloscope::output
