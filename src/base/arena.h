@@ -34,24 +34,26 @@ inline void* map_wiped_on_fork(size_t bytes) {
   return memory;
 }
 
-// A constinit object; itself not wiped, so it must be reset() in a child.
+// All zero is a good start, so one that lies in wiped memory itself is empty again in a child.
 class Arena {
  public:
   // Zeroed, 64-byte aligned. nullptr if the kernel gives no more.
   void* take(size_t bytes) {
     bytes = (bytes + 63) & ~size_t{63};
-    if (bytes > kPieceBytes / 4) return map_wiped_on_fork(round_to_page(bytes));
+    if (bytes > kPieceBytes / 4) return map_counted(round_to_page(bytes));
     for (;;) {
       uintptr_t piece = piece_.load(std::memory_order_acquire);
       if (piece) {
         size_t at = reinterpret_cast<Piece*>(piece)->used.fetch_add(bytes);
         if (at + bytes <= kPieceBytes) return reinterpret_cast<char*>(piece) + at;
       }
-      void* fresh = map_wiped_on_fork(kPieceBytes);
+      void* fresh = map_counted(kPieceBytes);
       if (!fresh) return nullptr;
       static_cast<Piece*>(fresh)->used.store(64);
-      if (!piece_.compare_exchange_strong(piece, reinterpret_cast<uintptr_t>(fresh)))
+      if (!piece_.compare_exchange_strong(piece, reinterpret_cast<uintptr_t>(fresh))) {
         sys::unmap(fresh, kPieceBytes);
+        mapped_.fetch_sub(kPieceBytes, std::memory_order_relaxed);
+      }
     }
   }
 
@@ -60,17 +62,23 @@ class Arena {
     return static_cast<T*>(take(count * sizeof(T)));
   }
 
-  // Forgets everything handed out; for a forked child, where it has been wiped.
-  void reset() { piece_.store(0, std::memory_order_relaxed); }
+  // Bytes taken from the kernel so far.
+  size_t mapped() const { return mapped_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr size_t kPieceBytes = 1 << 20;
   struct Piece {
     std::atomic<size_t> used;
   };
+  void* map_counted(size_t bytes) {
+    void* memory = map_wiped_on_fork(bytes);
+    if (memory) mapped_.fetch_add(bytes, std::memory_order_relaxed);
+    return memory;
+  }
   static size_t round_to_page(size_t bytes) { return (bytes + kPageBytes - 1) & ~(kPageBytes - 1); }
 
   std::atomic<uintptr_t> piece_ = 0;
+  std::atomic<size_t> mapped_ = 0;
 };
 
 }  // namespace malloscope

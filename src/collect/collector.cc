@@ -403,6 +403,23 @@ class Collector {
     }
     file_.end_epoch(tick);
     last_pass_ns_ = now_ns();
+    end_abandoned_lanes();
+  }
+
+  // A thread can wake the recorder once more after its last destructor has run; nobody tells us
+  // of its end then.
+  void end_abandoned_lanes() {
+    constexpr uint64_t kEveryNs = 1'000'000'000;
+    if (last_pass_ns_ - last_sweep_ns_ < kEveryNs || access("/proc/self/task", X_OK) != 0) return;
+    last_sweep_ns_ = last_pass_ns_;
+    drain_.end_abandoned([&](uint32_t slot, int tid) {
+      auto image = std::find_if(images_.begin(), images_.end(),
+                                [&](const LiveImage& live) { return live.slot == slot; });
+      if (image == images_.end()) return false;
+      std::string task = fmt::format("/proc/{}/task", image->pid);
+      return access(task.c_str(), X_OK) == 0 &&
+             access(fmt::format("{}/{}", task, tid).c_str(), F_OK) != 0;
+    });
   }
 
   void sample_rss() {
@@ -553,7 +570,7 @@ class Collector {
   std::map<std::pair<uint32_t, uint32_t>, Known> slot_history_;
   uint64_t image_count_ = 0;
   wire::Packer rss_;
-  uint64_t last_pass_ns_ = 0, last_rss_ns_ = 0;
+  uint64_t last_pass_ns_ = 0, last_rss_ns_ = 0, last_sweep_ns_ = 0;
   uint64_t start_ns_ = 0, start_cycles_ = 0;
   bool program_ended_ = false, warned_ = false;
   uint64_t program_ended_ns_ = 0;

@@ -53,6 +53,20 @@ class Drain {
   // called once it can write no more.
   std::unique_ptr<DrainedImage> take_out(uint32_t slot);
 
+  // Ends the lanes of threads that are gone without having said so. `is_gone(slot, tid)` asks.
+  template <typename IsGone>
+  void end_abandoned(IsGone&& is_gone) {
+    for (uint32_t number = 0; number < wire::kLanes; ++number) {
+      if (lanes_[number].thread == ThreadId::kNone) continue;
+      wire::LaneSlot& slot = shared_.lane(number);
+      uint32_t live = static_cast<uint32_t>(wire::LaneState::kLive);
+      if (slot.state.load(std::memory_order_acquire) == live &&
+          is_gone(lanes_[number].owner_slot, slot.tid))
+        slot.state.store(static_cast<uint32_t>(wire::LaneState::kEnded),
+                         std::memory_order_release);
+    }
+  }
+
   uint64_t events() const { return events_; }
   uint32_t live_lanes() const { return live_lanes_; }
 

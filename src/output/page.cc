@@ -69,20 +69,31 @@ class Page {
     sink_.write("\n");
   }
 
-  // Words too long for the page go on in the next line, under the first.
-  void wrapped(std::string_view text, bool warn) {
-    constexpr size_t kIndent = 2;
-    std::string rest = printable(text);
-    for (size_t n = 0; !rest.empty(); ++n) {
-      size_t room = width_ - kIndent - (n ? 2 : 0);
+  // The words of `text` in lines of `width` columns.
+  static std::vector<std::string> wrapped_lines(std::string rest, size_t width) {
+    std::vector<std::string> lines;
+    while (!rest.empty()) {
       size_t end = rest.size();
-      if (columns(rest) > room) {
-        end = rest.find_last_of(' ', room);
-        if (end == std::string::npos || end == 0) end = std::min(rest.find(' '), rest.size());
+      if (columns(rest) > width) {
+        end = rest.find_last_of(' ', width);
+        if (end == std::string::npos || end == 0) {  // One long word, a path perhaps.
+          end = width;
+          while (end > 1 && (rest[end] & 0xc0) == 0x80) --end;
+          rest.insert(end, " ");
+        }
       }
-      std::string piece = rest.substr(0, end);
-      line(std::string(kIndent + (n ? 2 : 0), ' ') + (warn ? style_.warning(piece) : piece));
+      lines.push_back(rest.substr(0, end));
       rest.erase(0, std::min(end + 1, rest.size()));
+    }
+    return lines;
+  }
+
+  // "! what is wrong", what does not fit under its first word.
+  void remark(std::string_view mark, std::string_view text, bool warn = false) {
+    std::string indent = "  " + std::string(mark) + " ";
+    for (const std::string& piece : wrapped_lines(printable(text), width_ - indent.size())) {
+      line(indent + (warn ? style_.warning(piece) : piece));
+      indent.assign(indent.size(), ' ');
     }
   }
 
@@ -114,8 +125,12 @@ class Page {
   }
 
   void figure(std::string_view name, const std::string& amount, const std::string& meaning) {
-    line("  " + padded(std::string(name), 15) + style_.bold(right(amount, 12)) + "  " +
-         cut_end(meaning, width_ - 31));
+    std::string front =
+        "  " + padded(std::string(name), 12) + style_.bold(right(amount, 12)) + "  ";
+    for (const std::string& piece : wrapped_lines(meaning, width_ - 28)) {
+      line(front + piece);
+      front.assign(28, ' ');
+    }
   }
 
   void figures() {
@@ -134,19 +149,19 @@ class Page {
                  ? "every block was freed"
                  : "at the end, in " + count_text(totals_.live_blocks, "block", "blocks"));
       figure("Temporary", percent_text(totals_.temporary, totals_.allocations),
-             fmt::format("of allocations ({}) freed before the thread's next one",
-                         grouped(totals_.temporary)));
+             fmt::format("{}, freed before the thread's next one",
+                         count_text(totals_.temporary, "allocation", "allocations")));
     }
     const trace::Image* largest = nullptr;
     for (const trace::Image* image : images_)
       if (!largest || image->peak_rss_bytes > largest->peak_rss_bytes) largest = image;
     if (largest && largest->peak_rss_bytes > 0)
       figure("Peak RSS", bytes_text(largest->peak_rss_bytes),
-             fmt::format("resident{}, {} of it the recorder's own{}",
+             fmt::format("resident{}; {} of it the recorder's own{}",
                          images_.size() > 1 ? " in the largest process" : "",
                          bytes_text(largest->recorder_rss_bytes),
                          reading_.accounts().peak(largest->id).bytes > largest->peak_rss_bytes
-                             ? "; the rest of the heap was never touched"
+                             ? ". Less than the heap: not all of that was ever touched"
                              : ""));
     if (totals_.mappings.mapped_bytes > 0)
       figure("Mapped", bytes_text(totals_.mappings.mapped_bytes),
@@ -195,19 +210,19 @@ class Page {
     if (list.sites.empty()) return;
     line();
     line(style_.bold(list.title));
-    const size_t function_width = width_ - 26 - place_width_ - library_width_;
+    const size_t function_width = width_ - 28 - place_width_ - library_width_;
     for (const Site* site : list.sites) {
       const analyze::Frame& frame = reading_.frames().frame(site->frame);
       uint64_t amount = analyze::value(site->amounts, list.metric);
-      std::string remark;
+      std::string note;
       if (list.metric == Metric::kCalls && site->amounts.temporary > site->amounts.allocations / 2)
-        remark = fmt::format(" ({} temporary)",
-                             percent_text(site->amounts.temporary, site->amounts.allocations));
-      size_t room = function_width - remark.size();
+        note = fmt::format(" ({} temporary)",
+                           percent_text(site->amounts.temporary, site->amounts.allocations));
+      size_t room = function_width - note.size();
       std::string function = cut_end(printable(symbols::short_name(frame.function, room)), room);
-      size_t used = columns(function) + remark.size();
+      size_t used = columns(function) + note.size();
       line("  " + right(list.metric == Metric::kCalls ? grouped(amount) : bytes_text(amount), 12) +
-           right(percent_text(amount, list.whole), 8) + "  " + style_.name(function) + remark +
+           right(percent_text(amount, list.whole), 8) + "  " + style_.name(function) + note +
            std::string(function_width - used + 2, ' ') +
            padded(location(frame, place_width_), place_width_) + "  " +
            style_.dim(cut_end(library(frame), library_width_)));
@@ -232,7 +247,7 @@ class Page {
     line();
     line(style_.bold(fmt::format("{} process images together", grouped(images_.size()))) +
          "; by their own peak:");
-    wrapped(text, false);
+    for (const std::string& piece : wrapped_lines(printable(text), width_ - 2)) line("  " + piece);
     if (!reading_.accounts().selection().pid)
       line(fmt::format("  one of them: malloscope report {} --process {}",
                        shell_quoted(reading_.path()), order.front()->pid));
@@ -250,18 +265,17 @@ class Page {
                                                 bytes_text(tables_.file_bytes), per_event,
                                                 whole ? "; nothing was lost" : ""));
     for (const Loss& loss : missing)
-      wrapped((loss.figures ? "! " : "- ") + loss.sentence + ".", loss.figures);
+      remark(loss.figures ? "!" : "-", loss.sentence + ".", loss.figures);
     constexpr size_t kMostNotes = 3;
     for (size_t i = 0; i < std::min(kMostNotes, tables_.notes.size()); ++i)
-      wrapped("- " + tables_.notes[i].text, false);
+      remark("-", tables_.notes[i].text);
     if (tables_.notes.size() > kMostNotes)
-      wrapped(
-          fmt::format("- and {} more notes: malloscope info", tables_.notes.size() - kMostNotes),
-          false);
+      remark("-",
+             fmt::format("and {} more notes: malloscope info", tables_.notes.size() - kMostNotes));
     size_t remarks = 0;
     for (const std::string& module : blamed_)
-      if (std::string remark = reading_.remark(module); !remark.empty() && ++remarks <= 2)
-        wrapped("- " + remark, false);
+      if (std::string why = reading_.remark(module); !why.empty() && ++remarks <= 2)
+        remark("-", why);
   }
 
   void next() {

@@ -171,3 +171,28 @@ MSCOPE_EXPORT int pthread_setname_np(unsigned long which, const char* name) {
     record_thread_name(name);
   return result;
 }
+
+// Code made at run time tells the C++ runtime how to unwind it; we listen. The real functions
+// are looked up at every call: they are rare, and libgcc may come and go with a plug-in.
+template <typename... Args>
+static void* call_next(const char* name, Args... args) {
+  auto next = reinterpret_cast<void* (*)(Args...)>(next_definition(name));
+  return next ? next(args...) : nullptr;
+}
+
+MSCOPE_EXPORT void __register_frame(void* section) {
+  call_next("__register_frame", section);
+  if (inherited.shared) unwind::add_frames(section);
+}
+MSCOPE_EXPORT void __deregister_frame(void* section) {
+  if (inherited.shared) unwind::remove_frames(section);
+  call_next("__deregister_frame", section);
+}
+MSCOPE_EXPORT void __register_frame_info(const void* section, void* object) {
+  call_next("__register_frame_info", section, object);
+  if (inherited.shared) unwind::add_frames(section);
+}
+MSCOPE_EXPORT void* __deregister_frame_info(const void* section) {
+  if (inherited.shared) unwind::remove_frames(section);
+  return call_next("__deregister_frame_info", section);
+}

@@ -52,6 +52,7 @@ MSCOPE_SLOW static bool define_stack(ThreadState* t, const unwind::Captured& sta
     fresh = fresh.subspan(piece.size());
   } while (!fresh.empty());
   process().stacks.publish(stack.hash, *id, &process().arena);
+  image().private_bytes.store(process().arena.mapped(), std::memory_order_relaxed);
   return true;
 }
 
