@@ -10,7 +10,7 @@
 
 #include <functional>
 
-#include "wire/event.h"
+#include "trace/event_stream.h"
 
 namespace malloscope::analyze {
 

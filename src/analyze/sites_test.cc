@@ -6,7 +6,7 @@
 #include <map>
 
 #include "analyze/frames.h"
-#include "wire/event.h"
+#include "trace/event_stream.h"
 
 namespace malloscope::analyze {
 namespace {

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "base/attributes.h"
+#include "base/syscall.h"
 
 namespace malloscope {
 
@@ -27,9 +28,22 @@ MSCOPE_FAST uint64_t cycles_ordered() {
   asm volatile("lfence; rdtsc" : "=a"(low), "=d"(high) : : "memory");
   return static_cast<uint64_t>(high) << 32 | low;
 }
+// Also keeps later loads from being executed before the read.
+MSCOPE_FAST uint64_t cycles_before_loads() {
+  uint64_t now = cycles_ordered();
+  asm volatile("lfence" : : : "memory");
+  return now;
+}
 MSCOPE_FAST void pause() { asm volatile("pause"); }
 #else
 #error "the clock of this CPU is to be added here"
 #endif
+
+// The kernel's clock, asked directly: the tools may run under a library that fakes it.
+inline uint64_t clock_ns(int clock = CLOCK_MONOTONIC_RAW) {
+  timespec now = {};
+  sys::call(SYS_clock_gettime, clock, sys::arg(&now));
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
 
 }  // namespace malloscope

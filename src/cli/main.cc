@@ -37,7 +37,7 @@ Verbs:
 
 // Parses `words`; an exit code if there is nothing more to do.
 std::optional<int> parse(CLI::App& app, Words words, std::string_view example) {
-  app.footer(fmt::format("\nExample:\n  {}", example));
+  app.footer(fmt::format("Example:\n  {}", example));
   std::reverse(words.begin(), words.end());
   try {
     app.parse(words);
@@ -50,6 +50,9 @@ std::optional<int> parse(CLI::App& app, Words words, std::string_view example) {
   }
 }
 
+// One of `words`; the help says so in its own way.
+CLI::Validator one_of(Words words) { return CLI::IsMember(std::move(words)).description(""); }
+
 CLI::Option* add_color(CLI::App& app, Color* color) {
   static const std::map<std::string, Color> kColors = {
       {"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}};
@@ -57,7 +60,7 @@ CLI::Option* add_color(CLI::App& app, Color* color) {
       .add_option_function<std::string>(
           "--color", [color](const std::string& word) { *color = kColors.at(word); },
           "auto (on a terminal, unless NO_COLOR is set), always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->check(one_of({"auto", "always", "never"}))
       ->type_name("WHEN");
 }
 
@@ -83,13 +86,15 @@ int main_run(const Words& words) {
       ->type_name("FILE");
   app.add_flag("-f,--force", options.force, "Overwrite the trace if it exists");
   app.add_flag("-q,--quiet", options.quiet, "No page at the end");
-  app.add_flag("!--no-follow", options.follow, "Do not record the children of the program");
+  app.add_flag_callback(
+      "--no-follow", [&options] { options.follow = false; },
+      "Do not record the children of the program");
   app.add_option("--only", options.only, "Record only programs whose name matches")
       ->type_name("REGEX");
   std::string on_full = "wait";
   app.add_option("--on-full", on_full,
-                 "When the recorder's memory is full: wait for the collector, or drop and count")
-      ->check(CLI::IsMember({"wait", "drop"}))
+                 "If the collector falls behind: wait for it, or drop and count [wait]")
+      ->check(one_of({"wait", "drop"}))
       ->type_name("wait|drop");
   add_color(app, &options.color);
   Words only_for_help;
@@ -114,7 +119,7 @@ int main_report(const Words& words) {
   app.add_flag("--json", options.json, "One JSON object with all totals and sites");
   app.add_option("--process", options.pid, "Only this process [all]")->type_name("PID");
   app.add_option("--top", options.top, "Sites to list [5 on the page, all in JSON]")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000'000).description(""))
       ->type_name("N");
   add_color(app, &options.color);
   if (auto code = parse(app, words, "malloscope report app.mscope --process 4711")) return *code;
@@ -139,11 +144,11 @@ int main_export(const Words& words) {
   app.add_option("trace", options.trace, "The recording")->required()->type_name("TRACE");
   app.add_option("--format", options.format, "folded")
       ->required()
-      ->check(CLI::IsMember({"folded"}))
+      ->check(one_of({"folded"}))
       ->type_name("FORMAT");
   app.add_option("--metric", options.metric,
                  "allocations, allocated, live, peak or temporary [peak]")
-      ->check(CLI::IsMember({"allocations", "allocated", "live", "peak", "temporary"}))
+      ->check(one_of({"allocations", "allocated", "live", "peak", "temporary"}))
       ->type_name("METRIC");
   app.add_option("-o,--output", options.output, "File to write; - is standard output")
       ->required()

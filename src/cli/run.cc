@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <regex>
 
 #include "cli/commands.h"
@@ -19,7 +21,12 @@ namespace {
 std::string find_recorder() {
   char self[PATH_MAX];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (n <= 0) return {};
+  if (n <= 0) {
+    // Without /proc, the path that the kernel was given.
+    const char* given = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+    if (!given || !realpath(given, self)) return {};
+    n = static_cast<ssize_t>(strlen(self));
+  }
   std::string folder(self, static_cast<size_t>(n));
   folder.resize(folder.rfind('/'));
   for (const char* place : {"/../lib/malloscope/libmalloscope.so", MSCOPE_RECORDER_FROM_BIN}) {

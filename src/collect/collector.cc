@@ -20,7 +20,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +27,7 @@
 #include <map>
 #include <memory>
 #include <regex>
+#include <thread>
 
 #include "base/clock.h"
 #include "collect/drain.h"
@@ -46,12 +46,6 @@ constexpr uint64_t kEpochNs = 100'000'000;
 constexpr uint64_t kRssEveryNs = 10'000'000;
 constexpr uint64_t kDaemonPatienceNs = 2'000'000'000;
 constexpr int kPollMs = 2;
-
-uint64_t now_ns(clockid_t clock = CLOCK_MONOTONIC_RAW) {
-  timespec now;
-  clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 // An image whose process has not ended.
 struct LiveImage {
@@ -85,6 +79,7 @@ class Collector {
   }
 
   void run(int first_fd) {
+    std::jthread heart([this](std::stop_token stop) { beat(stop); });
     write_header();
     say({.kind = LauncherMessage::kReady});
     if (launcher_ < 0) {
@@ -93,19 +88,17 @@ class Collector {
       welcome(first_fd);
       close(first_fd);
     }
-    last_pass_ns_ = now_ns();
+    last_pass_ns_ = clock_ns();
     while (!finished()) {
       wait();
       if (told_to_stop) {
         incomplete_ = "the collector was told to stop before the program had ended";
         break;
       }
-      uint64_t heartbeat = shared_.control().heartbeat.load(std::memory_order_relaxed);
-      shared_.control().heartbeat.store(heartbeat + 1, std::memory_order_release);
       hear_launcher();
       welcome_newcomers();
       sample_rss();
-      if (now_ns() - last_pass_ns_ >= kEpochNs || backlog_is_large()) pass();
+      if (clock_ns() - last_pass_ns_ >= kEpochNs || backlog_is_large()) pass();
       look_for_ends();
       learn_exits();
       warn_of_survivors();
@@ -114,7 +107,16 @@ class Collector {
   }
 
  private:
-  uint64_t tick_now() const { return cycles_ordered() >> session_.tick_shift(); }
+  // Tells the recorded processes that we are alive. A thread of its own, since the disk may keep
+  // us waiting for longer than they are patient; a stopped or killed collector stops it too.
+  void beat(std::stop_token stop) {
+    while (!stop.stop_requested()) {
+      shared_.control().heartbeat.fetch_add(1, std::memory_order_release);
+      usleep(10'000);
+    }
+  }
+
+  uint64_t tick_now() const { return cycles_before_loads() >> session_.tick_shift(); }
 
   bool backlog_is_large() const {
     uint64_t backlog = shared_.control().segments_taken.load(std::memory_order_relaxed) -
@@ -176,7 +178,10 @@ class Collector {
 
     wire::ImageStartRecord start;
     start.pid = static_cast<uint64_t>(peer.pid);
+    start.parent_pid = static_cast<uint64_t>(parent_of(peer.pid));
     start.executable = executable_of(peer.pid);
+    hello.executable[sizeof hello.executable - 1] = 0;
+    if (start.executable.empty()) start.executable = hello.executable;
     start.command = command_of(peer.pid);
     if (peer.pid == options_.launched_pid && start.command.empty())
       start.command = options_.command;
@@ -185,7 +190,7 @@ class Collector {
     if (!wanted(peer.pid, start.executable)) return;
     bool first = peer.pid == options_.launched_pid && !start.parent;
     start.origin = !first ? 2 : launcher_ < 0 ? 3 : 0;
-    if (!start.parent) start.parent = raw(image_of_process(parent_of(peer.pid)));
+    if (!start.parent) start.parent = raw(image_of_process(static_cast<int>(start.parent_pid)));
 
     uint32_t slot = 0;
     while (slot < wire::kImages && !claim(slot)) ++slot;
@@ -242,6 +247,7 @@ class Collector {
       if (auto known = slot_history_.find({parent, image.parent_stamp});
           known != slot_history_.end()) {
         start.parent = raw(known->second.id);
+        start.parent_pid = static_cast<uint64_t>(known->second.pid);
         start.executable = known->second.executable;
         start.command = known->second.command;
       }
@@ -256,7 +262,8 @@ class Collector {
     drained->id = ImageId{static_cast<uint32_t>(start->image)};
     drained->stamp = shared.stamp.load(std::memory_order_relaxed);
     drained->executable = start->executable;
-    slot_history_[{slot, drained->stamp}] = {drained->id, start->executable, start->command};
+    slot_history_[{slot, drained->stamp}] = {drained->id, static_cast<int>(start->pid),
+                                             start->executable, start->command};
     drain_.add_image(slot, std::move(drained));
     wire::Packer payload;
     wire::pack(*start, &payload);
@@ -311,7 +318,7 @@ class Collector {
   // Whether its process runs another program by now, which has had time to join but did not.
   bool has_become_another(LiveImage& image) {
     constexpr uint64_t kLookEveryNs = 100'000'000, kTimeToJoinNs = 2'000'000'000;
-    uint64_t now = now_ns();
+    uint64_t now = clock_ns();
     if (image.executable.empty() || now - image.looked_ns < kLookEveryNs) return false;
     image.looked_ns = now;
     std::string executable = executable_of(image.pid);
@@ -327,6 +334,9 @@ class Collector {
     LiveImage image = std::move(images_[index]);
     images_.erase(images_.begin() + static_cast<ptrdiff_t>(index));
     wire::ImageSlot& shared = shared_.image(image.slot);
+    // In the same epoch as all that came before in other processes: a child frees what its
+    // parent has allocated.
+    drain_.pass(tick_now());
     std::unique_ptr<DrainedImage> drained = drain_.take_out(image.slot);
     image.end.end_tick = std::max(tick, drained->last_tick);
     image.end.lost = drained->lost;
@@ -347,6 +357,11 @@ class Collector {
                        image.pid));
     if (image.pid == options_.launched_pid && program_ended_) set_exit(&image.end, program_status_);
     if (image.end.exit_kind == wire::kExitUnknown) {
+      // The process's own word; the kernel's, if it comes, goes before it.
+      if (shared.exit_known) {
+        image.end.exit_kind = wire::kExitCode;
+        image.end.exit_value = static_cast<uint64_t>(shared.exit_code & 0xff);
+      }
       pending_.push_back({image.pidfd, image.end});
       image.pidfd = -1;
     }
@@ -368,6 +383,7 @@ class Collector {
     for (auto* counter : {&shared.dropped, &shared.truncated_stacks, &shared.unwind_failures,
                           &shared.private_bytes, &shared.unclaimed_children})
       counter->store(0, std::memory_order_relaxed);
+    shared.exit_known = 0;
     shared.stamp.fetch_add(1, std::memory_order_relaxed);
     shared.state.store(static_cast<uint32_t>(ImageState::kFree), std::memory_order_release);
   }
@@ -402,7 +418,7 @@ class Collector {
       rss_.result().clear();
     }
     file_.end_epoch(tick);
-    last_pass_ns_ = now_ns();
+    last_pass_ns_ = clock_ns();
     end_abandoned_lanes();
   }
 
@@ -423,7 +439,7 @@ class Collector {
   }
 
   void sample_rss() {
-    uint64_t now = now_ns();
+    uint64_t now = clock_ns();
     if (now - last_rss_ns_ < kRssEveryNs) return;
     last_rss_ns_ = now;
     for (LiveImage& image : images_) {
@@ -467,7 +483,7 @@ class Collector {
         // The launcher is gone; the program, if it lives, is recorded to its end.
         close(launcher_);
         launcher_ = -1;
-        if (!program_ended_) program_ended_ = true, program_ended_ns_ = now_ns();
+        if (!program_ended_) program_ended_ = true, program_ended_ns_ = clock_ns();
       } else {
         return;
       }
@@ -476,7 +492,7 @@ class Collector {
 
   void program_ended(const LauncherMessage& message) {
     program_ended_ = true;
-    program_ended_ns_ = now_ns();
+    program_ended_ns_ = clock_ns();
     program_status_ = message.status;
     // The program may have ended before we ever saw it.
     welcome_newcomers();
@@ -499,7 +515,7 @@ class Collector {
 
   void warn_of_survivors() {
     if (!program_ended_ || warned_ || images_.empty() ||
-        now_ns() - program_ended_ns_ < kDaemonPatienceNs)
+        clock_ns() - program_ended_ns_ < kDaemonPatienceNs)
       return;
     warned_ = true;
     pass();
@@ -512,10 +528,10 @@ class Collector {
     wire::HeaderRecord header;
     header.tick_shift = session_.tick_shift();
     header.cycles_per_second = session_.cycles_per_second();
-    start_ns_ = now_ns();
+    start_ns_ = clock_ns();
     start_cycles_ = cycles_ordered();
     header.start_tick = start_cycles_ >> session_.tick_shift();
-    header.start_unix_ns = now_ns(CLOCK_REALTIME);
+    header.start_unix_ns = clock_ns(CLOCK_REALTIME);
     header.recorder_version = MSCOPE_VERSION;
     header.settings = options_.settings;
     wire::Packer payload;
@@ -533,7 +549,7 @@ class Collector {
     }
     pass();
     wire::EndRecord end;
-    uint64_t passed = cycles_ordered() - start_cycles_, passed_ns = now_ns() - start_ns_;
+    uint64_t passed = cycles_ordered() - start_cycles_, passed_ns = clock_ns() - start_ns_;
     end.tick = tick_now();
     end.cycles_per_second = passed_ns < 100'000'000
                                 ? session_.cycles_per_second()
@@ -553,6 +569,7 @@ class Collector {
 
   struct Known {
     ImageId id;
+    int pid;
     std::string executable;
     std::vector<std::string> command;
   };

@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 #include <fcntl.h>
 
@@ -27,33 +26,34 @@ namespace malloscope::collect {
 // 32 MiB in all: more than two million events.
 static constexpr uint32_t kSegments = 2048;
 
-static uint64_t now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 // A first idea of the clock's speed, in 2 ms; at the end of the recording it is
 // measured again over all of it.
 static uint64_t measure_clock() {
-  uint64_t start_ns = now_ns(), start = cycles_ordered();
-  while (now_ns() - start_ns < 2'000'000) pause();
-  uint64_t passed_ns = now_ns() - start_ns, passed = cycles_ordered() - start;
+  uint64_t start_ns = clock_ns(), start = cycles_ordered();
+  while (clock_ns() - start_ns < 2'000'000) pause();
+  uint64_t passed_ns = clock_ns() - start_ns, passed = cycles_ordered() - start;
   return static_cast<uint64_t>(static_cast<double>(passed) * 1e9 / static_cast<double>(passed_ns));
 }
 
 static std::string failure(const char* what) { return fmt::format("{}: {}", what, strerror(errno)); }
 
+// A private folder in the first place that takes one. The first is in memory and the user's own;
+// a socket's path must be short.
+static std::string make_folder() {
+  const char* runtime = getenv("XDG_RUNTIME_DIR");
+  for (const char* place : {runtime, "/tmp", "/dev/shm", "/run", "/var/tmp"}) {
+    if (!place || place[0] != '/' || strlen(place) > 60) continue;
+    std::string folder = std::string(place) + "/malloscope-XXXXXX";
+    if (mkdtemp(folder.data())) return folder;
+  }
+  return {};
+}
+
 Result<Session> Session::create(const std::string& recorder, const SessionOptions& options) {
   Session session;
-  // XDG_RUNTIME_DIR is private and in memory; a socket's path must be short.
-  const char* runtime = getenv("XDG_RUNTIME_DIR");
-  std::string base = runtime && runtime[0] == '/' && strlen(runtime) < 60 &&
-                             access(runtime, W_OK | X_OK) == 0
-                         ? runtime
-                         : "/tmp";
-  std::string folder = base + "/malloscope-XXXXXX";
-  if (!mkdtemp(folder.data())) return fail(failure(("cannot make a folder in " + base).c_str()));
+  std::string folder = make_folder();
+  if (folder.empty())
+    return fail("there is no place for the recording's socket: /tmp and its like cannot be written");
   session.folder_ = folder;
   session.owner_ = true;
   if (symlink(recorder.c_str(), session.preload_path().c_str()) != 0)

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "output/json_writer.h"
-#include "wire/event.h"
+#include "trace/event_stream.h"
 
 namespace malloscope::output {
 namespace {
@@ -119,6 +119,8 @@ void write_processes(JsonWriter* json, const analyze::Reading& reading, bool in_
     json->member("image", raw(image->id));
     json->member("pid", image->pid);
     json->key("parent");
+    image->parent_pid ? json->value(image->parent_pid) : json->null();
+    json->key("parent_image");
     raw(image->parent) ? json->value(raw(image->parent)) : json->null();
     json->member("origin", origin_name(image->origin));
     json->member("executable", image->executable);
@@ -193,7 +195,9 @@ void write_recorder(JsonWriter* json, const trace::Tables& tables) {
     lost += image.lost;
     truncated += image.truncated_stacks;
     failures += image.unwind_failures;
-    threads += image.threads.size();
+    // What threads did after their end is kept under a tid of 0.
+    threads += static_cast<uint64_t>(std::ranges::count_if(
+        image.threads, [](const trace::Thread& thread) { return thread.tid != 0; }));
     stacks += image.stacks.count();
     not_followed += image.not_followed;
     for (const trace::Module& module : image.modules) modules.emplace(module.path, module.build_id);

@@ -75,9 +75,11 @@ TEST(Json, TellsTheMadeUpStory) {
   made_up.play();
   json all = report(&made_up);
   EXPECT_EQ(all["processes"][0]["command"][0], "./app");
-  EXPECT_EQ(all["processes"][0]["parent"], nullptr);
+  EXPECT_EQ(all["processes"][0]["parent_image"], nullptr);
   EXPECT_EQ(all["processes"][0]["exit"], json({{"code", 3}}));
-  EXPECT_EQ(all["processes"][1]["parent"], 1);
+  EXPECT_EQ(all["processes"][0]["parent"], nullptr);
+  EXPECT_EQ(all["processes"][1]["parent_image"], 1);
+  EXPECT_EQ(all["processes"][1]["parent"], 101);
   EXPECT_EQ(all["processes"][1]["exit"], json({{"signal", 9}}));
   EXPECT_EQ(all["totals"]["allocations"], 6);
   EXPECT_EQ(all["totals"]["peak_bytes"], 5360);

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "analyze/reading.h"
-#include "wire/event.h"
+#include "trace/event_stream.h"
 
 namespace malloscope::output {
 
@@ -57,6 +57,7 @@ struct MadeUp {
       image.id = ImageId{i};
       image.pid = 100 + static_cast<int>(i);
       image.parent = ImageId{i - 1};
+      image.parent_pid = i == 1 ? 0 : 101;
       image.origin = i == 1 ? trace::Origin::kLaunched : trace::Origin::kForked;
       image.executable = "/home/me/app/app";
       image.command = {"./app", "--name", "a b\n\x1b]0;x\x07"};

@@ -196,3 +196,24 @@ MSCOPE_EXPORT void* __deregister_frame_info(const void* section) {
   if (inherited.shared) unwind::remove_frames(section);
   return call_next("__deregister_frame_info", section);
 }
+
+// How a forked child ends is told to nobody but its parent, unless the kernel is new enough; so
+// it is noted here. What the kernel tells later goes before this.
+static void note_exit(int code) {
+  if (!inherited.shared || !inherited.process ||
+      process().phase.load(std::memory_order_relaxed) != Phase::kRecording)
+    return;
+  image().exit_code = code & 0xff;
+  image().exit_known = 1;
+}
+
+[[noreturn]] static void leave_by(const char* name, int code) {
+  note_exit(code);
+  if (void* next = next_definition(name)) reinterpret_cast<void (*)(int)>(next)(code);
+  for (;;) sys::call(SYS_exit_group, code);
+}
+
+MSCOPE_EXPORT void _exit(int code) { leave_by("_exit", code); }
+MSCOPE_EXPORT void _Exit(int code) { leave_by("_Exit", code); }
+MSCOPE_EXPORT void exit(int code) { leave_by("exit", code); }
+MSCOPE_EXPORT void quick_exit(int code) { leave_by("quick_exit", code); }

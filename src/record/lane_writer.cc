@@ -79,8 +79,7 @@ static uint32_t wait_for_segment(uint32_t lane) {
   wire::Control& control = inherited.shared.control();
   std::atomic<uint64_t>& stalled_at = process().stalled_at;
   uint64_t heartbeat = control.heartbeat.load(std::memory_order_relaxed);
-  if (inherited.drop_when_full || stalled_at.load(std::memory_order_relaxed) == heartbeat + 1)
-    return wire::kNoSegment;
+  if (inherited.drop_when_full) return wire::kNoSegment;
 
   bool no_clock = process().clock_forbidden.load(std::memory_order_relaxed) != 0;
   uint64_t returned = control.segments_returned.load(std::memory_order_relaxed);
@@ -111,6 +110,8 @@ static uint32_t wait_for_segment(uint32_t lane) {
 
 bool LaneWriter::next_segment(uint32_t words) {
   if (!is_open() || words > wire::kSegmentWords) return false;
+  uint64_t heartbeat = inherited.shared.control().heartbeat.load(std::memory_order_relaxed);
+  if (process().stalled_at.load(std::memory_order_relaxed) == heartbeat + 1) return false;
   uint32_t number = take_segment(lane_);
   if (number == wire::kNoSegment) number = wait_for_segment(lane_);
   if (number == wire::kNoSegment) return false;

@@ -59,6 +59,8 @@ int exchange(int fd, wire::Welcome* welcome) {
   wire::Hello hello;
   hello.pid = sys::pid();
   hello.cycles = cycles();
+  if (const char* path = reinterpret_cast<const char*>(getauxval(AT_EXECFN)))
+    memcpy(hello.executable, path, strnlen(path, sizeof hello.executable - 1));
   if (sys::call(SYS_sendto, fd, sys::arg(&hello), sizeof hello, MSG_NOSIGNAL) !=
       static_cast<long>(sizeof hello))
     return -1;

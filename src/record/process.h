@@ -29,6 +29,8 @@ struct Process {
   StackTable stacks;
   std::atomic<uint32_t> modules_told;    // How many of unwind's modules have been written to a lane.
   std::atomic<uint64_t> idle_threads;    // Thread states of threads that ended: count << 48 | pointer.
+  std::atomic<ThreadState*> late;        // What departed threads write through, one at a time.
+  std::atomic<uint32_t> late_taken;
   std::atomic<uint64_t> stalled_at;      // 1 + the heartbeat at which the collector was found dead.
   std::atomic<uint32_t> clock_forbidden; // Reading the clock would kill the process (seccomp).
 };

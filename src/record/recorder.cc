@@ -180,6 +180,8 @@ void leave_nested(const Nested& nested) {
   t->block = nested.block;
   t->op = nested.op;
   t->outer = nested.outer;
+  if (t->tid == 0) [[unlikely]]
+    give_back_late_state(t);
 }
 
 void record_thread_name(const char* name) {

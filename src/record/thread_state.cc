@@ -2,15 +2,18 @@
 // A thread's state comes from the arena or from a thread that has ended. It goes
 // back when the thread ends, which a pthread key's destructor tells. Other
 // destructors allocate and free after ours, so ours asks to be called again until
-// glibc's last round (the fourth); what is freed even later finds the thread
-// asleep again and wakes it once more, without a key. The collector clears up
-// after such a thread when it sees that it is gone.
+// glibc's last round (the fourth). What is freed even later is written through a
+// state that all departed threads share.
+//
+// A thread whose end nobody tells (made by a raw clone, or with all keys taken) is
+// cleared up after by the collector, when it sees that the thread is gone.
 
 #include "record/thread_state.h"
 
 #include <pthread.h>
 #include <sys/prctl.h>
 
+#include "base/clock.h"
 #include "base/syscall.h"
 #include "record/own_stack.h"
 #include "record/process.h"
@@ -26,6 +29,9 @@ static constinit union Asleep {
 constinit thread_local ThreadState* thread = &asleep.state;
 
 namespace {
+
+// Its last destructor round is over: no further state is kept for it.
+constinit thread_local bool departed = false;
 
 constinit pthread_key_t exit_key = 0;
 constinit bool has_exit_key = false;
@@ -104,7 +110,31 @@ void thread_exits(void* argument) {
   }
   tell_name(state);
   thread = &asleep.state;
+  departed = true;
   retire(state);
+}
+
+// glibc frees a few things more after the last destructor of a thread. These events share one
+// state, which a thread has only while it writes one; it belongs to no thread (tid 0).
+ThreadState* borrow_late_state() {
+  Process& p = process();
+  uint32_t nobody = 0;
+  // Another thread has it for a few hundred nanoseconds; a signal handler must not wait for ever.
+  for (int tries = 0; !p.late_taken.compare_exchange_weak(nobody, 1); nobody = 0) {
+    if (++tries > 10'000) return nullptr;
+    pause();
+  }
+  ThreadState* state = p.late.load(std::memory_order_relaxed);
+  if (!state) {
+    state = new_state(0, 0);
+    p.late.store(state, std::memory_order_relaxed);
+  }
+  if (!state) {
+    p.late_taken.store(0, std::memory_order_release);
+    return nullptr;
+  }
+  state->memo.begin(p.arena, own_stack(false));
+  return state;
 }
 
 }  // namespace
@@ -116,15 +146,22 @@ void arm_thread_exit() {
 
 ThreadState* wake_thread() {
   if (!wake_process()) return nullptr;
-  ThreadState* state = new_state(sys::tid(), 0);
+  ThreadState* state = departed ? borrow_late_state() : new_state(sys::tid(), 0);
   if (!state) {
     image().dropped.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
   thread = state;
+  if (departed) return state;
   tell_name(state);
   if (has_exit_key) state->has_key = pthread_setspecific(exit_key, state) == 0;
   return state;
+}
+
+void give_back_late_state(ThreadState* state) {
+  if (state != process().late.load(std::memory_order_relaxed)) return;
+  thread = &asleep.state;
+  process().late_taken.store(0, std::memory_order_release);
 }
 
 ThreadState* nested_state(ThreadState* busy) {

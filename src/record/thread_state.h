@@ -53,6 +53,9 @@ extern constinit thread_local ThreadState* thread;
 // Gives the thread a state and a lane. nullptr if this process is not recording.
 MSCOPE_SLOW ThreadState* wake_thread();
 
+// To be called when a hook ends whose thread was woken for it alone; see thread_state.cc.
+void give_back_late_state(ThreadState* state);
+
 // The state to use while `busy` is being written to.
 MSCOPE_SLOW ThreadState* nested_state(ThreadState* busy);
 

@@ -351,7 +351,7 @@ TEST_F(Differential, NamesBuiltFromEntriesAreMostlyThoseOfTheDemangler) {
   }
   fmt::print("{} of {} built names are the demangler's\n", equal, total);
   EXPECT_GT(total, 1000u);
-  EXPECT_GT(equal, total * 8 / 10);
+  EXPECT_GT(equal, total * 85 / 100);
 }
 
 // For developers: MSCOPE_COMPARE="file file ..." symbols_test --gtest_filter='*Environment'

@@ -153,6 +153,7 @@ class Stream {
     fresh.id = ImageId{static_cast<uint32_t>(record.image)};
     fresh.parent = ImageId{static_cast<uint32_t>(record.parent)};
     fresh.pid = static_cast<int>(record.pid);
+    fresh.parent_pid = static_cast<int>(record.parent_pid);
     fresh.origin = static_cast<Origin>(record.origin);
     fresh.executable = record.executable;
     fresh.command = record.command;

@@ -119,31 +119,79 @@ void EpochMerger::show_tie(std::vector<Run>& tied, uint64_t tick) {
   }
 }
 
-void EpochMerger::show_disputed(std::vector<Run>& tied, uint64_t tick) {
-  flush();
-  std::map<std::pair<ImageId, uint64_t>, bool> live;
-  auto is_live = [&](const Event& e) -> bool& {
-    auto [it, is_new] = live.try_emplace({e.image, e.address}, false);
+namespace {
+
+// Looks for an order of a tick's events in which each is possible: a search with
+// backtracking, since a choice that fits now may leave none that fits later (two
+// threads may hand one address to and fro within a tick).
+class TickOrder {
+ public:
+  TickOrder(Listener* listener, std::span<const std::span<const Event>> threads)
+      : listener_(listener), threads_(threads), next_(threads.size(), 0) {
+    for (auto events : threads) wanted_ += events.size();
+  }
+
+  // The events in that order; if there is none, or it takes too long, as they come.
+  std::vector<const Event*> find() {
+    if (search()) return order_;
+    std::vector<const Event*> as_they_come;
+    for (auto events : threads_)
+      for (const Event& event : events) as_they_come.push_back(&event);
+    return as_they_come;
+  }
+
+ private:
+  static bool makes(const Event& e) {
+    return e.kind == Kind::kAlloc || e.kind == Kind::kReallocEnd;
+  }
+  static bool matters(const Event& e) { return e.address != 0 && e.kind != Kind::kMapping; }
+
+  bool& live(const Event& e) {
+    auto [it, is_new] = live_.try_emplace({e.image, e.address}, false);
     if (is_new) it->second = listener_->is_live(e.image, e.address);
     return it->second;
-  };
-  auto makes = [](const Event& e) { return e.kind == Kind::kAlloc || e.kind == Kind::kReallocEnd; };
-  auto possible = [&](const Event& e) {
-    return e.address == 0 || e.kind == Kind::kMapping || is_live(e) != makes(e);
-  };
-  for (;;) {
-    Run* chosen = nullptr;
-    for (Run& run : tied) {
-      if (run.next == run.end || run.next->tick != tick) continue;
-      bool fits = possible(*run.next);
-      if (!chosen || fits) chosen = &run;
-      if (fits) break;
-    }
-    if (!chosen) return;
-    const Event& event = *chosen->next++;
-    if (event.address != 0 && event.kind != Kind::kMapping) is_live(event) = makes(event);
-    show(&event, &event + 1);
   }
+
+  bool search() {
+    if (order_.size() == wanted_) return true;
+    if (++steps_ > kPatience) return false;
+    for (size_t i = 0; i < threads_.size(); ++i) {
+      if (next_[i] == threads_[i].size()) continue;
+      const Event& event = threads_[i][next_[i]];
+      if (matters(event) && live(event) == makes(event)) continue;
+      if (matters(event)) live(event) = makes(event);
+      ++next_[i];
+      order_.push_back(&event);
+      if (search()) return true;
+      order_.pop_back();
+      --next_[i];
+      if (matters(event)) live(event) = !makes(event);
+      if (!matters(event)) return false;  // It fits anywhere; the others were tried behind it.
+    }
+    return false;
+  }
+
+  static constexpr int kPatience = 20'000;
+  Listener* listener_;
+  std::span<const std::span<const Event>> threads_;
+  std::vector<size_t> next_;
+  std::vector<const Event*> order_;
+  std::map<std::pair<ImageId, uint64_t>, bool> live_;
+  size_t wanted_ = 0;
+  int steps_ = 0;
+};
+
+}  // namespace
+
+void EpochMerger::show_disputed(std::vector<Run>& tied, uint64_t tick) {
+  flush();
+  std::vector<std::span<const Event>> threads;
+  for (Run& run : tied) {
+    const Event* stop = end_of_tick(run.next, run.end, tick);
+    threads.emplace_back(run.next, stop);
+    run.next = stop;
+  }
+  for (const Event* event : TickOrder(listener_, threads).find()) show(event, event + 1);
 }
 
 }  // namespace malloscope::trace

@@ -84,6 +84,7 @@ struct Image {
   ImageId id = ImageId::kNone;
   ImageId parent = ImageId::kNone;
   int pid = 0;
+  int parent_pid = 0;  // 0 if it is not known.
   Origin origin = Origin::kLaunched;
   std::string executable;            // Path of the program file.
   std::vector<std::string> command;  // Its arguments, the program's name first.

@@ -19,7 +19,7 @@
 namespace malloscope::unwind {
 namespace {
 
-constinit Arena arena;
+Arena& arena = *new (map_wiped_on_fork(kPageBytes)) Arena;
 
 uintptr_t& at(uintptr_t address) { return *reinterpret_cast<uintptr_t*>(address); }
 
@@ -431,7 +431,6 @@ TEST_F(StackMemoTest, ReadsOnlyItsOwnStackWhereItMayNotAsk) {
   // In a child, because it cannot be undone.
   EXPECT_EXIT(
       {
-        arena.reset();
         start(arena);
         install_rules(0);
         Machine m(1, 2);

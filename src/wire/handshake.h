@@ -22,6 +22,7 @@ struct Hello {
   int32_t pid = 0;  // As the target sees itself; the socket's credentials are believed instead.
   uint32_t reserved = 0;
   uint64_t cycles = 0;
+  char executable[512] = {};  // The path it was exec'd by, for when /proc cannot tell.
 };
 
 struct Welcome {

@@ -30,13 +30,13 @@ struct HeaderRecord {
 };
 
 struct ImageStartRecord {
-  uint64_t image = 0, parent = 0, pid = 0, origin = 0;
+  uint64_t image = 0, parent = 0, pid = 0, parent_pid = 0, origin = 0;
   uint64_t start_tick = 0, forked_tick = 0;
   std::string executable;
   std::vector<std::string> command;
   template <typename V>
   void visit(V& v) {
-    v(image), v(parent), v(pid), v(origin), v(start_tick), v(forked_tick);
+    v(image), v(parent), v(pid), v(parent_pid), v(origin), v(start_tick), v(forked_tick);
     v(executable), v(command);
   }
 };
