@@ -75,6 +75,9 @@ class Collector {
         options_(options),
         shared_(session->shared()),
         drain_(session->shared(), session->segment_count(), file) {
+    struct stat info = {};
+    fstat(session->memory_fd(), &info);
+    memory_inode_ = info.st_ino;
     if (!options.only.empty()) only_.emplace(options.only);
   }
 
@@ -238,7 +241,9 @@ class Collector {
   void adopt_child(uint32_t slot) {
     wire::ImageSlot& image = shared_.image(slot);
     wire::ImageStartRecord start;
-    start.pid = static_cast<uint64_t>(image.pid);
+    // It knows itself by the pid of its own namespace. One that is gone already keeps that.
+    int pid = find_process(image.pid, memory_inode_);
+    start.pid = static_cast<uint64_t>(pid ? pid : image.pid);
     start.origin = 1;
     start.start_tick = image.start_tick;
     start.forked_tick = image.forked_tick;
@@ -253,6 +258,10 @@ class Collector {
       }
     }
     add_image(slot, &start);
+    if (pid == 0 && images_.back().pidfd >= 0) {
+      close(images_.back().pidfd);  // Of another process that has the number now.
+      images_.back().pidfd = -1;
+    }
   }
 
   void add_image(uint32_t slot, wire::ImageStartRecord* start) {
@@ -272,7 +281,7 @@ class Collector {
     LiveImage live;
     live.slot = slot;
     live.pid = static_cast<int>(start->pid);
-    live.pidfd = open_pidfd(live.pid);
+    live.pidfd = live.pid > 0 ? open_pidfd(live.pid) : -1;
     live.executable = start->executable;
     live.statm = open(fmt::format("/proc/{}/statm", live.pid).c_str(), O_RDONLY | O_CLOEXEC);
     live.end.image = start->image;
@@ -431,7 +440,7 @@ class Collector {
     drain_.end_abandoned([&](uint32_t slot, int tid) {
       auto image = std::find_if(images_.begin(), images_.end(),
                                 [&](const LiveImage& live) { return live.slot == slot; });
-      if (image == images_.end()) return false;
+      if (image == images_.end() || tid == 0) return false;  // 0: what ended threads share.
       std::string task = fmt::format("/proc/{}/task", image->pid);
       return access(task.c_str(), X_OK) == 0 &&
              access(fmt::format("{}/{}", task, tid).c_str(), F_OK) != 0;
@@ -586,6 +595,7 @@ class Collector {
   // Who has used an image slot, by (slot, stamp): a child may outlive its parent.
   std::map<std::pair<uint32_t, uint32_t>, Known> slot_history_;
   uint64_t image_count_ = 0;
+  uint64_t memory_inode_ = 0;
   wire::Packer rss_;
   uint64_t last_pass_ns_ = 0, last_rss_ns_ = 0, last_sweep_ns_ = 0;
   uint64_t start_ns_ = 0, start_cycles_ = 0;

@@ -2,6 +2,7 @@
 
 #include "collect/process_info.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -54,6 +55,32 @@ uint64_t peak_rss_of(int pid) {
   std::string status = contents(fmt::format("/proc/{}/status", pid));
   size_t at = status.find("VmHWM:");
   return at == std::string::npos ? 0 : strtoull(status.c_str() + at + 6, nullptr, 10) * 1024;
+}
+
+static bool maps(int pid, uint64_t inode) {
+  // start-end perms offset device inode path
+  std::string all = contents(fmt::format("/proc/{}/maps", pid));
+  return all.find(fmt::format(" {} ", inode)) != std::string::npos;
+}
+
+int find_process(int pid, uint64_t mapped_inode) {
+  if (maps(pid, mapped_inode)) return pid;
+  DIR* proc = opendir("/proc");
+  int found = proc && access("/proc/self/maps", R_OK) == 0 ? 0 : pid;
+  while (proc && found == 0) {
+    const dirent* entry = readdir(proc);
+    if (!entry) break;
+    int candidate = atoi(entry->d_name);
+    if (candidate <= 0) continue;
+    // NSpid: the pid in each namespace, outermost first.
+    std::string status = contents(fmt::format("/proc/{}/status", candidate));
+    size_t line = status.find("\nNSpid:");
+    if (line == std::string::npos) continue;
+    size_t end = status.find('\n', line + 1), last = status.find_last_of(" \t", end);
+    if (atoi(status.c_str() + last + 1) == pid && maps(candidate, mapped_inode)) found = candidate;
+  }
+  if (proc) closedir(proc);
+  return found;
 }
 
 int open_pidfd(int pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }

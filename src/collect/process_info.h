@@ -16,6 +16,10 @@ std::vector<std::string> command_of(int pid);
 int parent_of(int pid);
 uint64_t peak_rss_of(int pid);
 
+// The process that calls itself `pid`, in whatever pid namespace it is, and has the file with
+// this inode mapped. 0 if there is none (any more); `pid` itself if /proc cannot tell.
+int find_process(int pid, uint64_t mapped_inode);
+
 // A descriptor that becomes readable when the process ends; -1 if it is gone.
 int open_pidfd(int pid);
 

@@ -124,9 +124,10 @@ class Info {
   }
 
   void threads() {
-    size_t all = 0, lines = 0;
-    for (const trace::Image& image : tables_.images) all += image.threads.size();
-    heading(fmt::format("Threads ({})", grouped(all)));
+    size_t all = 0, real = 0, lines = 0;
+    for (const trace::Image& image : tables_.images)
+      for (const trace::Thread& thread : image.threads) ++all, real += thread.tid != 0;
+    heading(fmt::format("Threads ({})", grouped(real)));
     for (const trace::Image& image : tables_.images)
       for (const trace::Thread& thread : image.threads)
         if (lines++ < kMostLines)

@@ -157,9 +157,11 @@ class Page {
       if (!largest || image->peak_rss_bytes > largest->peak_rss_bytes) largest = image;
     if (largest && largest->peak_rss_bytes > 0)
       figure("Peak RSS", bytes_text(largest->peak_rss_bytes),
-             fmt::format("resident{}; {} of it the recorder's own{}",
-                         images_.size() > 1 ? " in the largest process" : "",
-                         bytes_text(largest->recorder_rss_bytes),
+             fmt::format("resident{}{}{}", images_.size() > 1 ? " in the largest process" : "",
+                         largest->recorder_rss_bytes > 0  // Not known of a trace that was cut.
+                             ? fmt::format("; {} of it the recorder's own",
+                                           bytes_text(largest->recorder_rss_bytes))
+                             : "",
                          reading_.accounts().peak(largest->id).bytes > largest->peak_rss_bytes
                              ? ". Less than the heap: not all of that was ever touched"
                              : ""));

@@ -115,13 +115,13 @@ void thread_exits(void* argument) {
 }
 
 // glibc frees a few things more after the last destructor of a thread. These events share one
-// state, which a thread has only while it writes one; it belongs to no thread (tid 0).
+// state, which a thread has only while it writes one; it belongs to no thread (tid 0). If another
+// thread does not give it back at once, this event gets a state of its own.
 ThreadState* borrow_late_state() {
   Process& p = process();
   uint32_t nobody = 0;
-  // Another thread has it for a few hundred nanoseconds; a signal handler must not wait for ever.
   for (int tries = 0; !p.late_taken.compare_exchange_weak(nobody, 1); nobody = 0) {
-    if (++tries > 10'000) return nullptr;
+    if (++tries > 100) return new_state(0, 0);
     pause();
   }
   ThreadState* state = p.late.load(std::memory_order_relaxed);
@@ -159,9 +159,11 @@ ThreadState* wake_thread() {
 }
 
 void give_back_late_state(ThreadState* state) {
-  if (state != process().late.load(std::memory_order_relaxed)) return;
   thread = &asleep.state;
-  process().late_taken.store(0, std::memory_order_release);
+  if (state == process().late.load(std::memory_order_relaxed))
+    process().late_taken.store(0, std::memory_order_release);
+  else
+    retire(state);
 }
 
 ThreadState* nested_state(ThreadState* busy) {

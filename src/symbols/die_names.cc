@@ -65,6 +65,24 @@ static Dwarf_Die declaration_of(Dwarf_Die die) {
   return die;
 }
 
+// "[3]", "[2][3]", "[]".
+static std::string bounds_of(Dwarf_Die array) {
+  std::string bounds;
+  walk_below(array, 0, [&](Dwarf_Die die, int) -> std::optional<int> {
+    Dwarf_Attribute a;
+    Dwarf_Word value;
+    if (dwarf_tag(&die) != DW_TAG_subrange_type) return std::nullopt;
+    if (dwarf_attr(&die, DW_AT_count, &a) && dwarf_formudata(&a, &value) == 0)
+      bounds += "[" + std::to_string(value) + "]";
+    else if (dwarf_attr(&die, DW_AT_upper_bound, &a) && dwarf_formudata(&a, &value) == 0)
+      bounds += "[" + std::to_string(value + 1) + "]";
+    else
+      bounds += "[]";
+    return std::nullopt;
+  });
+  return bounds.empty() ? "[]" : bounds;
+}
+
 static bool is_cplusplus(Dwarf_Die die) {
   Dwarf_Die unit;
   if (!dwarf_diecu(&die, &unit, nullptr, nullptr)) return false;
@@ -108,6 +126,12 @@ static std::string demangler_words(std::string name) {
     name[end + 1] = '}';
   }
   return name;
+}
+
+// "int" of "int const".
+static std::string without_const(std::string type) {
+  if (type.ends_with(" const")) type.resize(type.size() - 6);
+  return type;
 }
 
 // Of "f<int, g<char, long> >": 2.
@@ -170,7 +194,7 @@ std::string DieNames::built_name(Dwarf_Die definition) {
 // Without scopes; with the arguments of a template.
 std::string DieNames::own_name(Dwarf_Die die, int depth) {
   std::string name = text(die, DW_AT_name);
-  if (name.empty()) return "{unnamed type}";
+  if (name.empty()) return unnamed_type(die, depth);
   if (name.starts_with("operator ") && !name.starts_with("operator new") &&
       !name.starts_with("operator delete"))
     return "operator " + type_of(die, depth + 1);
@@ -180,6 +204,19 @@ std::string DieNames::own_name(Dwarf_Die die, int depth) {
     if (!arguments.empty()) return name.substr(0, name.find('<')) + arguments;
   }
   return demangler_words(name);
+}
+
+// A class that can be called is a lambda's.
+std::string DieNames::unnamed_type(Dwarf_Die die, int depth) {
+  std::string name = "{unnamed type}";
+  walk_below(die, 0, [&](Dwarf_Die member, int) -> std::optional<int> {
+    if (dwarf_tag(&member) == DW_TAG_subprogram && text(member, DW_AT_name) == "operator()") {
+      std::string parameters = parameters_of(member, member, depth + 1);
+      name = "{lambda" + parameters.substr(0, parameters.rfind(')') + 1) + "}";
+    }
+    return std::nullopt;
+  });
+  return name;
 }
 
 // "<int, 5ul>"; empty if there are none or some cannot be said.
@@ -222,7 +259,7 @@ std::string DieNames::template_value(Dwarf_Die die, int depth) {
   Dwarf_Sword value;
   if (!dwarf_attr(&die, DW_AT_const_value, &a) || dwarf_formsdata(&a, &value) != 0) return "";
   std::string type = type_of(die, depth), digits = std::to_string(value);
-  if (type.ends_with(" const")) type.resize(type.size() - 6);
+  type = without_const(type);
   if (type == "bool") return value ? "true" : "false";
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kSuffixes = {{
       {"int", ""},
@@ -288,15 +325,14 @@ std::string DieNames::parameters_of(Dwarf_Die definition, Dwarf_Die declaration,
         return std::nullopt;
       if (flag(die, DW_AT_artificial)) {
         // `this`: tells whether the function is const.
-        if (!method && type_of(die, depth + 1).ends_with(" const*")) qualifier = " const";
+        std::string type = without_const(type_of(die, depth + 1));
+        if (!method && type.ends_with(" const*")) qualifier = " const";
         method = true;
         return std::nullopt;
       }
       if (!list.empty()) list += ", ";
       std::string type = tag == DW_TAG_formal_parameter ? type_of(die, depth + 1) : "...";
-      // `f(int)` and `f(const int)` are the same function.
-      if (type.ends_with(" const")) type.resize(type.size() - 6);
-      list += type;
+      list += without_const(type);  // f(int) and f(const int) are the same function.
       return std::nullopt;
     });
     if (method || !list.empty() || owner.addr == declaration.addr) break;
@@ -315,10 +351,12 @@ std::string DieNames::type_name(Dwarf_Die type, int depth) {
   if (depth >= kMaxDepth || --budget_ < 0) return "?";
   auto pointer_to = [&](std::string mark) {
     std::string target = type_of(type, depth + 1);
-    // "void (int)" -> "void (*)(int)"
-    size_t gap = target.find(" (");
-    if (gap != target.npos && target.ends_with(')'))
-      return target.insert(gap + 1, "(" + mark + ")");
+    // "void (int)" -> "void (*)(int)", "int [3]" -> "int (*) [3]"
+    size_t call = target.find(" ("), bounds = target.rfind(" [");
+    if (call != target.npos && target.ends_with(')'))
+      return target.insert(call + 1, "(" + mark + ")");
+    if (bounds != target.npos && target.ends_with(']'))
+      return target.insert(bounds, " (" + mark + ")");
     return target + mark;
   };
   switch (dwarf_tag(&type)) {
@@ -337,7 +375,7 @@ std::string DieNames::type_name(Dwarf_Die type, int depth) {
     case DW_TAG_atomic_type:
       return type_of(type, depth + 1);
     case DW_TAG_array_type:
-      return type_of(type, depth + 1) + " []";
+      return type_of(type, depth + 1) + " " + bounds_of(type);
     case DW_TAG_subroutine_type:
       return type_of(type, depth + 1) + " " + parameters_of(type, type, depth + 1);
     case DW_TAG_class_type:

@@ -34,6 +34,7 @@ class DieNames {
   std::string symbol_of(Dwarf_Die definition, const std::string& name) const;
   std::string scope_of(Dwarf_Die die, int depth);
   std::string own_name(Dwarf_Die die, int depth);
+  std::string unnamed_type(Dwarf_Die die, int depth);
   std::string template_arguments(Dwarf_Die die, int depth);
   std::string template_value(Dwarf_Die die, int depth);
   std::string parameters_of(Dwarf_Die definition, Dwarf_Die declaration, int depth);

@@ -120,6 +120,8 @@ const Case kCases[] = {
     {"ns::operator\"\" _kb(unsigned long long)", "ns::operator\"\" _kb", false},
     {"Call<&(Key::operator<(Key const&) const)>::run()",
      "Call<&(Key::operator<(Key const&) const)>::run", false},
+    {"Call<&Key::operator<(Key const&) const>::run()",  // As LLVM prints it.
+     "Call<&Key::operator<(Key const&) const>::run", false},
     {"Wide<(3>2)>::fill(std::vector<int>)", "Wide<(3>2)>::fill", false},
     {"stdx::pool::grow(unsigned long)", "stdx::pool::grow", false},
     {"my::std::pool::grow()", "my::std::pool::grow", false},

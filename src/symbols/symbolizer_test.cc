@@ -11,6 +11,7 @@
 
 #include <fstream>
 #include <random>
+#include <set>
 #include <sstream>
 
 #include "symbols/demangle.h"
@@ -308,6 +309,92 @@ TEST_F(SymbolizerTest, KeepsItsAnswersWhenItClosesFiles) {
     EXPECT_EQ(answers[i]->back().function, "answer");
     EXPECT_EQ(symbolizer_.frames(modules[i], address + 1).back().function, "answer");
   }
+}
+
+// GCC gives no linkage names to what only one file knows, and inlined it has no symbol either.
+TEST_F(SymbolizerTest, SpellsOutTheNamesOfLocalFunctionsThatWereInlined) {
+  std::string source = folder_.write("local.cc", R"(
+#define INLINE __attribute__((always_inline)) inline
+volatile int sink;
+namespace {
+namespace deep {
+struct Counter {
+  int value;
+  INLINE int add(int by, const char* why) const { sink = by; return value + *why; }
+};
+}
+template <typename T, unsigned long N> INLINE T largest(const T (*values)[N]) { sink = N; return (*values)[sink]; }
+}
+static INLINE void call(void (*function)(int), unsigned long times) { while (times--) function(sink); }
+extern "C" { static INLINE int plain(const volatile int& x) { return x + sink; } }
+void g(int);
+int entry(int n) {
+  int values[3] = {n, sink, 2};
+  deep::Counter counter{n};
+  auto lambda = [&](char c) __attribute__((always_inline)) { sink = c; return counter.add(n, "x"); };
+  call(g, 3);
+  return lambda('a') + largest<int, 3>(&values) + plain(sink);
+}
+void g(int) {}
+)");
+  std::string path = folder_ / "liblocal.so";
+  run(fmt::format("g++ -O2 -g -shared -fPIC {} -o {}", source, path));
+  size_t module = symbolizer_.add_module({path, ""});
+  std::set<std::string> names;
+  uint64_t entry = address_of(path, "_Z5entryi");
+  for (uint64_t at = entry; name_at(module, at) == "entry(int)"; ++at)
+    for (const SymbolFrame& frame : symbolizer_.frames(module, at)) names.insert(frame.function);
+  std::set<std::string> expected = {
+      "entry(int)",
+      "(anonymous namespace)::deep::Counter::add(int, char const*) const",
+      "int (anonymous namespace)::largest<int, 3ul>(int const (*) [3])",
+      "call(void (*)(int), unsigned long)",
+      "plain(int const volatile&)",
+      "entry(int)::{lambda(char)}::operator()(char) const",
+  };
+  EXPECT_EQ(names, expected);
+}
+
+// Debug information in which an entry claims to be its own sibling.
+constexpr const char* kCircle = R"(
+  .text
+  .globl start
+  .type start, @function
+start: .skip 16, 0x90
+  .size start, 16
+  .section .debug_abbrev,"",@progbits
+abbreviations:
+  .uleb128 1, 0x11        # Compile unit, with children: low_pc, high_pc.
+  .byte 1
+  .uleb128 0x11, 0x01, 0x12, 0x07, 0, 0
+  .uleb128 2, 0x39        # Namespace, without children: sibling.
+  .byte 0
+  .uleb128 0x01, 0x13, 0, 0
+  .byte 0
+  .section .debug_info,"",@progbits
+unit:
+  .long end - version
+version:
+  .short 4
+  .long abbreviations
+  .byte 8
+  .uleb128 1
+  .quad start
+  .quad 16
+entry:
+  .uleb128 2
+  .long entry - unit
+  .byte 0
+end:
+)";
+
+TEST_F(SymbolizerTest, IsNotLedInCircles) {
+  folder_.write("circle.s", kCircle);
+  std::string path = folder_ / "libcircle.so";
+  run(fmt::format("gcc -shared -nostdlib {} -o {}", folder_ / "circle.s", path));
+  size_t module = symbolizer_.add_module({path, ""});
+  EXPECT_EQ(name_at(module, address_of(path, "start")), "start");
+  EXPECT_EQ(symbolizer_.detail(module), Detail::kLines);
 }
 
 // Flips, zeroes and cuts; what comes out does not matter as long as something does.
