@@ -22,12 +22,14 @@ storm = [str(workloads.build_storm(folder)), "1", str(millions * 500_000)]
 subprocess.run([run.MALLOSCOPE, "run", "--quiet", "--force", "-o", str(trace), "--", *storm],
                check=True, stdout=subprocess.DEVNULL)
 began = time.monotonic()
-done = subprocess.run([run.MALLOSCOPE, "report", str(trace), "--json"], capture_output=True, check=True)
+done = subprocess.run([run.MALLOSCOPE, "report", str(trace), "--json"], capture_output=True,
+                      check=True)
 seconds = time.monotonic() - began
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 answer = json.loads(done.stdout)
 events = answer["totals"]["allocations"] + answer["totals"]["frees"]
-print(f"{events / 1e6:.1f} M events, {os.path.getsize(trace) / events:.2f} bytes each, lost"
-      f" {answer['recorder']['lost']}: report {seconds:.2f} s, {events / seconds / 1e6:.1f} M events/s"
+print(f"{events / 1e6:.1f} M events, {os.path.getsize(trace) / events:.2f} bytes each,"
+      f" lost {answer['recorder']['lost']}: report {seconds:.2f} s,"
+      f" {events / seconds / 1e6:.1f} M events/s"
       f" (goal 5), at most {used.ru_maxrss / 1024:.0f} MiB (of any child)")
 trace.unlink()

@@ -108,7 +108,8 @@ def _ghostscript(folder, scale):
   }} for
   0 1 300 {{ /i exch def
     i 7 mul 550 mod i 13 mul 780 mod moveto
-    i 3 mul 550 mod i 5 mul 780 mod i 11 mul 550 mod i 17 mul 780 mod i 550 mod i 2 mul 780 mod curveto
+    i 3 mul 550 mod i 5 mul 780 mod i 11 mul 550 mod i 17 mul 780 mod
+    i 550 mod i 2 mul 780 mod curveto
     i 300 div page 240 div 0.5 setrgbcolor stroke
   }} for
   showpage

@@ -54,7 +54,8 @@ def main():
                 answer = product.complete_report(trace)
                 if answer["totals"]["allocations"] < 1000:
                     wrong.append("almost nothing was recorded")
-                said = f"{len(answer['processes'])} images, {answer['totals']['allocations']} allocations"
+                said = f"{len(answer['processes'])} images, " \
+                       f"{answer['totals']['allocations']} allocations"
             except (RuntimeError, KeyError, ValueError) as error:
                 wrong.append(f"{type(error).__name__}: {error}")
                 said = ""

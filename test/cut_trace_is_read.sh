@@ -3,7 +3,7 @@
 # A trace cut anywhere is read up to the cut, with a warning.
 . "$(dirname "$0")/here.sh"
 
-"$malloscope" run --quiet -o t.mscope -- "$programs/ends" return >/dev/null
+record t.mscope "$programs/ends" return >/dev/null
 size=$(stat -c %s t.mscope)
 for part in 1 10 25 50 75 90 99; do
   head -c $((size * part / 100)) t.mscope >cut.mscope

@@ -3,7 +3,7 @@
 # A trace with a flipped bit, or none at all, is refused: exit 3, in bounded time.
 . "$(dirname "$0")/here.sh"
 
-"$malloscope" run --quiet -o t.mscope -- "$programs/ends" return >/dev/null
+record t.mscope "$programs/ends" return >/dev/null
 python3 - <<'P'
 import random
 raw = open("t.mscope", "rb").read()
@@ -19,7 +19,8 @@ refused=0
 for i in $(seq 0 61); do
   timeout 10 "$malloscope" report bad$i.mscope --json >out 2>err
   code=$?
-  case $code in 0) ;; 3) refused=$((refused + 1)); [ -s err ] || fail "bad$i: no message" ;; *) fail "bad$i: exit $code" ;; esac
+  case $code in 0) ;; 3) refused=$((refused + 1)); [ -s err ] ||
+    fail "bad$i: no message" ;; *) fail "bad$i: exit $code" ;; esac
 done
 [ $refused -ge 50 ] || fail "only $refused of 62 were refused"
 "$malloscope" report no-such-file.mscope 2>/dev/null

@@ -32,4 +32,4 @@ same stdout "$(cat out)" "done"
 same "exit code" "$(cat code)" 3
 same "exit code of a program with its own" "$(cat code9)" 9
 grep -qi 'space\|full' err || fail "not said: $(cat err)"
-same "what was kept" "$(ask t.mscope 'r["trace"]["complete"], r["totals"]["allocations"] > 0')" "(False, True)"
+says t.mscope 'r["trace"]["complete"], t["allocations"] > 0' "(False, True)"

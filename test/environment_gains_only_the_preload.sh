@@ -4,7 +4,7 @@
 . "$(dirname "$0")/here.sh"
 
 env | grep -v '^_=' | sort >before
-"$malloscope" run --quiet -o t.mscope -- env | grep -v '^_=' | sort >after
-same "what differs" "$(diff before after | grep '^[<>]' | cut -d= -f1 | tr '\n' ' ')" "> LD_PRELOAD "
-LD_PRELOAD=libm.so.6 "$malloscope" run --quiet -o u.mscope -- env | grep '^LD_PRELOAD=' >list
+record t.mscope env | grep -v '^_=' | sort >after
+same "what differs" "$(diff before after | grep '^[<>]' | cut -d= -f1)" "> LD_PRELOAD"
+LD_PRELOAD=libm.so.6 record u.mscope env | grep '^LD_PRELOAD=' >list
 grep -q '^LD_PRELOAD=[^: ]*libmalloscope.so[: ]libm.so.6$' list || fail "$(cat list)"

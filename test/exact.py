@@ -42,7 +42,8 @@ def all_programs(folder, scale):
     programs.append(workloads.Workload("python3 pymalloc", python.command, {"PYTHONHASHSEED": "0"}))
     script = "import threading, subprocess; [t.start() for t in [threading.Thread(target=" \
              "lambda: subprocess.run(['/bin/echo', 'hello'])) for i in range(8)]]"
-    programs.append(workloads.Workload("python3 subprocesses", ["/usr/bin/python3.11", "-c", script]))
+    command = ["/usr/bin/python3.11", "-c", script]
+    programs.append(workloads.Workload("python3 subprocesses", command))
     return programs + git(folder)
 
 
@@ -79,7 +80,8 @@ def main():
                        f"{totals['allocated_bytes']} bytes"
             except (RuntimeError, KeyError, ValueError) as error:
                 wrong, said = [f"{type(error).__name__}: {error}"], ""
-            print(f"{'BAD ' if wrong else 'ok  '} {w.name:22} {said}", *wrong, sep="\n     ", flush=True)
+            print(f"{'BAD ' if wrong else 'ok  '} {w.name:22} {said}", *wrong, sep="\n     ",
+                  flush=True)
             bad += bool(wrong)
     sys.exit(bad > 0)
 

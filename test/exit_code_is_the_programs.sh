@@ -4,7 +4,7 @@
 . "$(dirname "$0")/here.sh"
 
 for code in 0 1 3 42 125 255; do
-  "$malloscope" run --quiet -o t$code.mscope -- "$programs/hello" $code >/dev/null
+  record t$code.mscope "$programs/hello" $code >/dev/null
   same "exit code" $? $code
 done
 "$malloscope" "$programs/hello" 9 >/dev/null 2>&1

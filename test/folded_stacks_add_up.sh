@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# export --format folded: each metric's lines add up to the report's total.
+# export --format folded: each metric's lines add up to the report's total, root first.
 . "$(dirname "$0")/here.sh"
 
-"$malloscope" run --quiet -o t.mscope -- "$programs/peak" >/dev/null || fail "exit $?"
-for pair in allocations:allocations allocated:allocated_bytes live:live_bytes peak:peak_bytes temporary:temporary; do
-  "$malloscope" export t.mscope --format folded --metric ${pair%:*} -o - >folded || fail "export: exit $?"
-  same "sum of ${pair%:*}" "$(awk '{s += $NF} END {printf "%d", s}' folded)" "$(ask t.mscope "r['totals']['${pair#*:}']")"
+record t.mscope "$programs/peak" >/dev/null || fail "exit $?"
+folded() { "$malloscope" export t.mscope --format folded --metric "$1" -o -; }
+for pair in allocations:allocations allocated:allocated_bytes live:live_bytes \
+  peak:peak_bytes temporary:temporary; do
+  sum=$(folded ${pair%:*} | awk '{s += $NF} END {printf "%d", s}')
+  says t.mscope "t['${pair#*:}']" "$sum"
 done
-grep -qE '(^|;)main;short_flood;?.* 60000000$' <("$malloscope" export t.mscope --format folded --metric peak -o -) ||
-  fail "not root first: $("$malloscope" export t.mscope --format folded --metric peak -o -)"
+folded peak | grep -qE '(^|;)main;short_flood;?.* 60000000$' ||
+  fail "not root first: $(folded peak)"

@@ -6,7 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${MSCOPE_BUILD:-$root/build/release}
 malloscope=${MALLOSCOPE:-$build/bin/malloscope}
 programs=$build/test/programs
-recorder=${MSCOPE_RECORDER:-$(find "$(dirname "$malloscope")/.." -name libmalloscope.so -print -quit)}
+recorder=$(find "$(dirname "$malloscope")/.." -name libmalloscope.so -print -quit)
 
 [ -x "$malloscope" ] || { echo "no $malloscope: build it first"; exit 1; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/mscope-promise.XXXXXX")
@@ -16,21 +16,29 @@ cd "$work" || exit 1
 fail() { echo "FAILED: $*"; exit 1; }
 skip() { echo "skipped: $*"; exit 77; }
 
+# record TRACE PROGRAM ARGUMENTS...
+record() { local trace=$1; shift; "$malloscope" run --quiet --force -o "$trace" -- "$@"; }
+
 # same WHAT GOT WANTED
 same() { [ "$2" = "$3" ] || fail "$1: '$2', should be '$3'"; }
 
 # ask TRACE EXPRESSION: a Python expression over the JSON report r.
-# site(r, NAME, KEY) is the sum over the sites in the function of that name.
+# t, calls, processes and sites are parts of it; site(NAME, KEY) is the sum over
+# the sites in the function of that name.
 ask() {
   "$malloscope" report "$1" --json >"$work/ask.json" || fail "report of $1 exits with $?"
   python3 - "$work/ask.json" <<ASK
 import json, re, sys
 r = json.load(open(sys.argv[1]))
+t, calls, processes, sites = r["totals"], r["calls"], r["processes"], r["sites"]
 def site(name, key):
-    return sum(s[key] for s in r["sites"] if re.match(name + r"\b", s["function"]))
+    return sum(s[key] for s in sites if re.match(name + r"\b", s["function"]))
 print(($2))
 ASK
 }
+
+# says TRACE EXPRESSION VALUE: as ask, and judges.
+says() { same "$2" "$(ask "$1" "$2")" "$3"; }
 
 # wait_for SECONDS COMMAND...: until it succeeds.
 wait_for() {

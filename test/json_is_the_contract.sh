@@ -3,8 +3,10 @@
 # Every key that programs may rely on is there, with the right type.
 . "$(dirname "$0")/here.sh"
 
-"$malloscope" run --quiet -o t.mscope -- "$programs/fork" plain >/dev/null
-"$malloscope" report t.mscope --json >report.json && "$malloscope" info t.mscope --json >info.json || fail "exit $?"
+record t.mscope "$programs/fork" plain >/dev/null
+"$malloscope" report t.mscope --json >report.json || fail "report: exit $?"
+"$malloscope" info t.mscope --json >info.json ||
+  fail "exit $?"
 python3 - <<'P' || exit 1
 import json
 r, i = json.load(open("report.json")), json.load(open("info.json"))
@@ -15,16 +17,20 @@ def has(what, where, keys, kinds=int):
 assert r["malloscope"] and i["malloscope"]
 has("trace", r["trace"], "complete", bool)
 for p in r["processes"]:
-    has("process", p, "image pid parent")
+    has("process", p, "image pid")
+    has("process", p, "parent", (int, type(None)))
     has("process", p, "command", (str, list))
     assert p["exit"] is None or p["exit"].keys() <= {"code", "signal"}
-has("totals", r["totals"], "allocations reallocations frees inherited_frees allocated_bytes freed_bytes"
-    " live_bytes live_blocks peak_bytes peak_time_ns temporary failed unmatched_frees order_violations")
-has("calls", r["calls"], "malloc calloc realloc reallocarray memalign aligned_alloc posix_memalign valloc"
-    " pvalloc new new_array new_aligned new_array_aligned free free_sized free_aligned_sized cfree delete"
-    " delete_array delete_aligned delete_array_aligned mmap munmap mremap brk sbrk")
+has("totals", r["totals"], "allocations reallocations frees inherited_frees allocated_bytes"
+    " freed_bytes live_bytes live_blocks peak_bytes peak_time_ns temporary failed unmatched_frees"
+    " order_violations")
+has("calls", r["calls"], "malloc calloc realloc reallocarray memalign aligned_alloc posix_memalign"
+    " valloc pvalloc new new_array new_aligned new_array_aligned free free_sized"
+    " free_aligned_sized cfree delete delete_array delete_aligned delete_array_aligned"
+    " mmap munmap mremap brk sbrk")
 has("rss", r["rss"], "peak_bytes")
-has("recorder", r["recorder"], "events lost truncated_stacks unwind_failures threads stacks modules trace_bytes")
+has("recorder", r["recorder"], "events lost truncated_stacks unwind_failures threads stacks"
+    " modules trace_bytes")
 has("recorder", r["recorder"], "bytes_per_event", (int, float))
 for s in r["sites"]:
     has("site", s, "function module", str)
@@ -38,4 +44,5 @@ for s in r["sites"]:
 assert r["sites"] and r["totals"]["peak_time_ns"] > 0
 print("ok")
 P
-same "--top 2" "$("$malloscope" report t.mscope --json --top 2 | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["sites"]))')" 2
+"$malloscope" report t.mscope --json --top 2 >top.json
+same "--top 2" "$(python3 -c 'import json; print(len(json.load(open("top.json"))["sites"]))')" 2

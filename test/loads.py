@@ -72,8 +72,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="mscope-loads.") as name:
         folder = pathlib.Path(name)
         os.chmod(folder, 0o755)
-        loads = [stress] * bool(shutil.which("stress-ng")) + [redis] * bool(shutil.which("redis-server"))
-        for load in loads:
+        for load, needs in ((stress, "stress-ng"), (redis, "redis-server")):
+            if not shutil.which(needs):
+                print(f"skip {needs}: not installed")
+                continue
             for what, wrong in load(folder):
                 print(f"{'BAD ' if wrong else 'ok  '} {what} {wrong}", flush=True)
                 bad += bool(wrong)

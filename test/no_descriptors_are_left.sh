@@ -4,7 +4,7 @@
 . "$(dirname "$0")/here.sh"
 
 ls -l /proc/self/fd | wc -l >native
-"$malloscope" run --quiet -o t.mscope -- ls -l /proc/self/fd | wc -l >recorded
+record t.mscope ls -l /proc/self/fd | wc -l >recorded
 same descriptors "$(cat recorded)" "$(cat native)"
-"$malloscope" run --quiet -o u.mscope -- "$programs/fds" numbers >out
+record u.mscope "$programs/fds" numbers >out
 same numbers "$(cat out)" "$("$programs/fds" numbers)"

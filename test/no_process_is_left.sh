@@ -5,7 +5,7 @@
 
 export TMPDIR=$work/tmp XDG_RUNTIME_DIR=$work/tmp
 mkdir tmp && ls /dev/shm >shm.before
-for way in return kill segv; do "$malloscope" run --quiet -o $way.mscope -- "$programs/ends" $way >/dev/null; done
+for way in return kill segv; do record $way.mscope "$programs/ends" $way >/dev/null; done
 empty() { [ -z "$(ls tmp)" ]; }
 wait_for 3 empty || fail "left behind: $(find tmp)"
 ls /dev/shm | diff shm.before - || fail "left in /dev/shm"

@@ -12,6 +12,6 @@ wait_for 5 there || fail "no trace: $(ls)"
 trace=$(ls malloscope.hello.*.mscope)
 complete() { [ "$(ask "$trace" 'r["trace"]["complete"]')" = True ]; }
 wait_for 5 complete || fail "not completed"
-same allocations "$(ask "$trace" 'site("keep", "allocations")')" 1000
+says "$trace" 'site("keep", "allocations")' 1000
 LD_PRELOAD=$recorder "$programs/alone" all >out && "$programs/alone" all >native
 diff native out || fail "the program notices"

@@ -3,6 +3,6 @@
 # --quiet adds not a byte to either stream.
 . "$(dirname "$0")/here.sh"
 
-"$malloscope" run --quiet -o t.mscope -- "$programs/hello" >out 2>err || fail "exit $?"
+record t.mscope "$programs/hello" >out 2>err || fail "exit $?"
 same stdout "$(cat out)" hello
 same stderr "$(cat err)" ""

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/here.sh"
 
 printf '#!/bin/sh\necho from a script\n"%s" 5\n' "$programs/hello" >script && chmod +x script
-"$malloscope" run --quiet -o t.mscope -- ./script >out
+record t.mscope ./script >out
 same "exit code" $? 5
 same stdout "$(cat out)" $'from a script\nhello'
-same allocations "$(ask t.mscope 'site("keep", "allocations")')" 1000
+says t.mscope 'site("keep", "allocations")' 1000

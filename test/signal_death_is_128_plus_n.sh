@@ -5,7 +5,7 @@
 
 for pair in abort:6 kill:9 segv:11 pipe:13 term:15; do
   way=${pair%:*} n=${pair#*:}
-  "$malloscope" run --quiet -o $way.mscope -- "$programs/ends" $way >/dev/null
+  record $way.mscope "$programs/ends" $way >/dev/null
   same "exit code after $way" $? $((128 + n))
-  same "exit in the trace" "$(ask $way.mscope 'r["processes"][0]["exit"]')" "{'signal': $n}"
+  says $way.mscope 'processes[0]["exit"]' "{'signal': $n}"
 done

@@ -10,4 +10,4 @@ sleep 0.2
 kill -TERM $launcher
 wait $launcher
 same "exit code" $? 143
-same "exit in the trace" "$(ask t.mscope 'r["processes"][0]["exit"]')" "{'signal': 15}"
+says t.mscope 'processes[0]["exit"]' "{'signal': 15}"

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/here.sh"
 
 head -c 3000000 /dev/urandom >in
-"$malloscope" run --quiet -o t.mscope -- cat <in >out || fail "exit $?"
+record t.mscope cat <in >out || fail "exit $?"
 cmp in out || fail "the bytes differ"
-head -c 1000000 in | "$malloscope" run --quiet -o u.mscope -- wc -c >count
+head -c 1000000 in | record u.mscope wc -c >count
 same "bytes counted" "$(cat count)" 1000000

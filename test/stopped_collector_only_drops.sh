@@ -13,10 +13,10 @@ int main(void) {
 }
 C
 gcc -O1 -fno-builtin busy.c -o busy || fail "busy.c"
-"$malloscope" run --quiet -o t.mscope -- ./busy >out &
+record t.mscope ./busy >out &
 launcher=$!
-wait_for 5 test -s t.mscope
-collector=$(collector_of t.mscope) || fail "no collector found"
+wait_for 5 collector_of t.mscope >/dev/null || fail "no collector found"
+collector=$(collector_of t.mscope)
 kill -STOP "$collector"
 wait_for 15 grep -q 'done' out
 ended=$?
@@ -24,6 +24,5 @@ kill -CONT "$collector"
 wait $launcher
 same "exit code" $? 0
 [ $ended = 0 ] || fail "the program did not end while the collector was stopped"
-same "dropped calls are counted" \
-  "$(ask t.mscope '40000000 - 10 < r["recorder"]["lost"] + sum(r["calls"].values()) < 40000000 + 1000')" True
-same "something was dropped" "$(ask t.mscope 'r["recorder"]["lost"] > 0')" True
+says t.mscope 'abs(r["recorder"]["lost"] + sum(calls.values()) - 40000000) < 1000' True
+says t.mscope 'r["recorder"]["lost"] > 0' True

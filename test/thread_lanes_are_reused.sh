@@ -4,9 +4,9 @@
 . "$(dirname "$0")/here.sh"
 
 peak() { ask $1 'r["rss"]["peak_bytes"] // 1024'; }
-"$malloscope" run --quiet -o few.mscope -- "$programs/thread_churn" churn 8 >/dev/null || fail "exit $?"
-"$malloscope" run --quiet -o many.mscope -- "$programs/thread_churn" churn 5000 >/dev/null || fail "exit $?"
-same threads "$(ask many.mscope 'r["recorder"]["threads"]')" 5001
-same lost "$(ask many.mscope 'r["recorder"]["lost"]')" 0
+record few.mscope "$programs/thread_churn" churn 8 >/dev/null || fail "exit $?"
+record many.mscope "$programs/thread_churn" churn 5000 >/dev/null || fail "exit $?"
+says many.mscope 'r["recorder"]["threads"]' 5001
+says many.mscope 'r["recorder"]["lost"]' 0
 added=$(($(peak many.mscope) - $(peak few.mscope)))
 [ $added -le 16384 ] || fail "$added KiB more for 5,000 threads in turn"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every program of test/programs natively and profiled, and compares.
 
-    torture.py [--long] [--keep] [--native] [NAME...]     NAME: ends, ends.segv, ...
+    torture.py [--long] [--native] [NAME...]     NAME: ends, ends.segv, ...
 
 Three questions a program: does it behave as if alone (exit status, stdout,
 stderr); are the counts what the program itself knows; and do they equal those
@@ -154,7 +154,8 @@ def try_natively(case):
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--long", action="store_true")
-    arguments.add_argument("--native", action="store_true", help="only check the programs themselves")
+    arguments.add_argument("--native", action="store_true",
+                           help="only check the programs themselves")
     arguments.add_argument("names", nargs="*")
     options = arguments.parse_args()
     tally = {"behaviour": [0, 0], "counts": [0, 0], "counter": [0, 0]}

@@ -3,8 +3,8 @@
 # A child that cannot be recorded runs on, and info names it.
 . "$(dirname "$0")/here.sh"
 
-"$malloscope" run --quiet -o t.mscope -- sh -c '"$0" 2; "$0"_static 3; echo $?' "$programs/hello" >out 2>err
+record t.mscope sh -c '"$0" 2; "$0"_static 3; echo $?' "$programs/hello" >out 2>err
 same stdout "$(tr '\n' ' ' <out)" "hello hello 3 "
-same allocations "$(ask t.mscope 'site("keep", "allocations")')" 1000
+says t.mscope 'site("keep", "allocations")' 1000
 "$malloscope" info t.mscope >info || fail "info exits with $?"
 grep -q hello_static info || fail "info does not name it: $(cat info)"

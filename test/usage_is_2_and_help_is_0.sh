@@ -9,7 +9,8 @@ for verb in "" run report info export; do
   "$malloscope" $verb --help >out || fail "$verb --help: exit $?"
   [ -s out ] || fail "$verb --help says nothing on stdout"
 done
-for wrong in "run" "report" "report --no-such-option x" "export x --format nonsense" "run --no-such-option -- true"; do
+for wrong in "run" "report" "report --no-such-option x" "export x --format nonsense" \
+  "run --no-such-option -- true"; do
   "$malloscope" $wrong >/dev/null 2>err
   same "exit code of '$wrong'" $? 2
   [ -s err ] || fail "'$wrong': no message"

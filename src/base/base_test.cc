@@ -17,7 +17,8 @@ namespace {
 
 TEST(Varint, ReadsBackWhatItWrote) {
   for (int bit = 0; bit < 64; ++bit) {
-    for (uint64_t value : {(uint64_t{1} << bit) - 1, uint64_t{1} << bit, (uint64_t{1} << bit) + 1}) {
+    for (uint64_t value :
+         {(uint64_t{1} << bit) - 1, uint64_t{1} << bit, (uint64_t{1} << bit) + 1}) {
       uint8_t bytes[kMaxVarintBytes];
       uint8_t* end = put_varint(bytes, value);
       uint64_t back = ~value;

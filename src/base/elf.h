@@ -26,7 +26,9 @@ class ElfFile {
     strings_ = file_offset(dynamic_value(DT_STRTAB));
   }
 
-  bool is_elf() const { return bytes_.size() > EI_CLASS && memcmp(bytes_.data(), ELFMAG, SELFMAG) == 0; }
+  bool is_elf() const {
+    return bytes_.size() > EI_CLASS && memcmp(bytes_.data(), ELFMAG, SELFMAG) == 0;
+  }
   bool is_64_bit() const { return bytes_[EI_CLASS] == ELFCLASS64; }
   uint16_t machine() const {
     auto header = at<Elf64_Ehdr>(0);
@@ -44,7 +46,8 @@ class ElfFile {
   bool needs(std::string_view part) const {
     for (const Elf64_Dyn& d : dynamic_) {
       if (d.d_tag == DT_NULL) break;
-      if (d.d_tag == DT_NEEDED && text(strings_ + d.d_un.d_val).find(part) != std::string_view::npos)
+      if (d.d_tag == DT_NEEDED &&
+          text(strings_ + d.d_un.d_val).find(part) != std::string_view::npos)
         return true;
     }
     return false;

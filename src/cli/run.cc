@@ -54,10 +54,9 @@ int run_command(const RunOptions& options) {
                     "Malloscope again");
   if (!options.only.empty()) {
     try {
-      std::regex test(options.only);
+      (void)std::regex(options.only);
     } catch (const std::regex_error&) {
-      return complain(kUsage,
-                      fmt::format("--only '{}' is not a regular expression", options.only));
+      return complain(kUsage, fmt::format("--only '{}' is not a regular expression", options.only));
     }
   }
 

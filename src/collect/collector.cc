@@ -55,7 +55,7 @@ struct LiveImage {
   int statm = -1;
   std::string executable;
   uint64_t looked_ns = 0, changed_ns = 0;  // When its executable was looked at; found another.
-  wire::ImageEndRecord end;  // Filled as things become known.
+  wire::ImageEndRecord end;                // Filled as things become known.
 };
 
 // One whose end is written but not yet how its process ended.
@@ -173,8 +173,8 @@ class Collector {
     wire::Hello hello;
     ucred peer = {};
     socklen_t length = sizeof peer;
-    if (recv(fd, &hello, sizeof hello, 0) != sizeof hello ||
-        hello.magic != wire::kHandshakeMagic || hello.version != wire::kHandshakeVersion ||
+    if (recv(fd, &hello, sizeof hello, 0) != sizeof hello || hello.magic != wire::kHandshakeMagic ||
+        hello.version != wire::kHandshakeVersion ||
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
       return;
     uint64_t start_tick = std::min(hello.cycles >> session_.tick_shift(), tick_now());
@@ -358,9 +358,10 @@ class Collector {
       note(fmt::format("{}, started by pid {}, was not recorded: it {}", other.program, image.pid,
                        words_for(other.why)));
     if (drained->garbled_lanes)
-      note(fmt::format("{} thread(s) of pid {} damaged the recorder's memory; their later events "
-                       "are missing",
-                       drained->garbled_lanes, image.pid));
+      note(
+          fmt::format("{} thread(s) of pid {} damaged the recorder's memory; their later events "
+                      "are missing",
+                      drained->garbled_lanes, image.pid));
     if (uint64_t lost = shared.unclaimed_children.load(std::memory_order_relaxed))
       note(fmt::format("{} forked child(ren) of pid {} were not recorded: too many processes", lost,
                        image.pid));
@@ -507,7 +508,8 @@ class Collector {
     welcome_newcomers();
     for (size_t i = 0; i < images_.size(); ++i) {
       if (images_[i].pid != options_.launched_pid) continue;
-      images_[i].end.peak_rss_bytes = std::max(images_[i].end.peak_rss_bytes, message.max_rss_bytes);
+      images_[i].end.peak_rss_bytes =
+          std::max(images_[i].end.peak_rss_bytes, message.max_rss_bytes);
       end_image(i, tick_now());
       break;
     }

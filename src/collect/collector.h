@@ -16,16 +16,16 @@ namespace malloscope::collect {
 // What launcher and collector say to each other, over a socket pair.
 struct LauncherMessage {
   enum Kind : uint32_t {
-    kReady,     // Collector: the program may start.
-    kExited,    // Launcher: the program has ended, with this status.
-    kFinished,  // Collector: the file is complete, or as complete as it gets.
+    kReady,         // Collector: the program may start.
+    kExited,        // Launcher: the program has ended, with this status.
+    kFinished,      // Collector: the file is complete, or as complete as it gets.
     kStillRunning,  // Collector: `number` descendants are alive; it goes on without the launcher.
   };
   Kind kind = kReady;
-  int32_t status = 0;       // kExited: as from wait().
+  int32_t status = 0;  // kExited: as from wait().
   uint64_t max_rss_bytes = 0;
   uint64_t number = 0;
-  char text[512] = {};      // kFinished: what went wrong, or empty.
+  char text[512] = {};  // kFinished: what went wrong, or empty.
 };
 
 struct CollectorOptions {

@@ -144,8 +144,7 @@ uint32_t Drain::read_words(Lane& lane, DrainedImage& image, const uint64_t* word
         lane.garbled = true;
         return end;
       }
-      uint8_t code = tag == kTagAlloc ? static_cast<uint8_t>(op)
-                                      : code_of(Kind::kReallocEnd, op);
+      uint8_t code = tag == kTagAlloc ? static_cast<uint8_t>(op) : code_of(Kind::kReallocEnd, op);
       encoder_.block(code, tick, address, block_size(block), raw(block_stack(block)));
       events_ += tag == kTagAlloc;
       at += 2;
@@ -213,7 +212,7 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
         *stop = true;
         return true;
       }
-      MappingRecord record = {raw(image.id), raw(lane.thread), tick,     op, payload >> 8,
+      MappingRecord record = {raw(image.id), raw(lane.thread), tick,     op,      payload >> 8,
                               words[2],      words[3],         words[5], words[4]};
       pack(record, &mappings_);
       lane.tick = tick;

@@ -31,8 +31,8 @@ struct DrainedImage {
   uint32_t stamp = 0;
   std::string executable;
   uint64_t lost = 0;
-  uint64_t last_tick = 0;       // Of its latest event.
-  uint32_t garbled_lanes = 0;   // Lanes whose words made no sense.
+  uint64_t last_tick = 0;      // Of its latest event.
+  uint32_t garbled_lanes = 0;  // Lanes whose words made no sense.
   std::vector<NotFollowed> not_followed;
   std::vector<wire::ThreadRecord> threads;
   wire::StackEncoder stacks;
@@ -62,8 +62,7 @@ class Drain {
       uint32_t live = static_cast<uint32_t>(wire::LaneState::kLive);
       if (slot.state.load(std::memory_order_acquire) == live &&
           is_gone(lanes_[number].owner_slot, slot.tid))
-        slot.state.store(static_cast<uint32_t>(wire::LaneState::kEnded),
-                         std::memory_order_release);
+        slot.state.store(static_cast<uint32_t>(wire::LaneState::kEnded), std::memory_order_release);
     }
   }
 
@@ -78,7 +77,7 @@ class Drain {
     uint32_t owner_slot = 0;  // Valid if thread is set.
     ThreadId thread = ThreadId::kNone;
     uint32_t segment = 0;
-    uint32_t at = 0;     // Words of the segment that have been read.
+    uint32_t at = 0;  // Words of the segment that have been read.
     uint64_t tick = 0;
     bool garbled = false;
     bool counted = false;  // ... in garbled_lanes.

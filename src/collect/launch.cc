@@ -70,7 +70,7 @@ void preload(const std::string& recorder) {
 
 struct Child {
   pid_t pid = -1;
-  int go = -1;      // Writing a byte lets it exec.
+  int go = -1;       // Writing a byte lets it exec.
   int failure = -1;  // Holds errno if exec failed; closed by a successful exec.
 };
 
@@ -197,8 +197,8 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   if (!check->obstacle.empty()) return run_plain(*check, options);
   result.warning = check->warning;
 
-  auto session = Session::create(options.recorder,
-                                 {.follow = options.follow, .drop_when_full = options.drop_when_full});
+  auto session = Session::create(
+      options.recorder, {.follow = options.follow, .drop_when_full = options.drop_when_full});
   if (!session) return std::unexpected(session.error());
 
   Signals signals;
@@ -227,8 +227,9 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   collector_options.command = options.command;
   collector_options.only = options.only;
   collector_options.follow = options.follow;
-  collector_options.settings = {fmt::format("follow={}", options.follow),
-                                fmt::format("on-full={}", options.drop_when_full ? "drop" : "wait")};
+  collector_options.settings = {
+      fmt::format("follow={}", options.follow),
+      fmt::format("on-full={}", options.drop_when_full ? "drop" : "wait")};
   if (!options.only.empty()) collector_options.settings.push_back("only=" + options.only);
 
   pid_t collector = fork();

@@ -13,7 +13,8 @@ namespace malloscope::collect {
 
 struct LaunchOptions {
   std::vector<std::string> command;
-  std::string output;    // Empty: malloscope.<program>.<pid>.mscope, numbered rather than overwritten.
+  std::string
+      output;  // Empty: malloscope.<program>.<pid>.mscope, numbered rather than overwritten.
   bool overwrite = false;
   std::string recorder;  // The path of libmalloscope.so.
   bool follow = true;
@@ -22,12 +23,12 @@ struct LaunchOptions {
 };
 
 struct LaunchResult {
-  int exit_code = 0;        // The program's own; 128 + n for a signal; 126, 127 if it could not run.
-  std::string trace;        // The file's path; empty if nothing was recorded.
-  std::string problem;      // The recording is not complete because ...; a sentence.
-  std::string obstacle;     // Nothing was recorded because ...; a sentence.
-  std::string warning;      // Only a part may be recorded because ...; a sentence.
-  std::string cannot_run;   // The program could not be run because ...; a sentence.
+  int exit_code = 0;       // The program's own; 128 + n for a signal; 126, 127 if it could not run.
+  std::string trace;       // The file's path; empty if nothing was recorded.
+  std::string problem;     // The recording is not complete because ...; a sentence.
+  std::string obstacle;    // Nothing was recorded because ...; a sentence.
+  std::string warning;     // Only a part may be recorded because ...; a sentence.
+  std::string cannot_run;  // The program could not be run because ...; a sentence.
   uint64_t still_running = 0;  // Descendants that go on being recorded.
 };
 

@@ -95,13 +95,20 @@ const char* words_for(uint64_t why) {
   if (why == wire::kGainsRights)
     return "runs with other rights than yours (setuid, setgid or capabilities)";
   switch (static_cast<Obstacle>(why)) {
-    case Obstacle::kNone: break;
-    case Obstacle::kNotElf: return "is not an ELF program";
-    case Obstacle::k32Bit: return "is a 32-bit program";
-    case Obstacle::kOtherCpu: return "is a program for another CPU";
-    case Obstacle::kStatic: return "is statically linked";
-    case Obstacle::kMusl: return "uses the musl C library, not glibc";
-    case Obstacle::kSanitizer: return "was built with a sanitizer";
+    case Obstacle::kNone:
+      break;
+    case Obstacle::kNotElf:
+      return "is not an ELF program";
+    case Obstacle::k32Bit:
+      return "is a 32-bit program";
+    case Obstacle::kOtherCpu:
+      return "is a program for another CPU";
+    case Obstacle::kStatic:
+      return "is statically linked";
+    case Obstacle::kMusl:
+      return "uses the musl C library, not glibc";
+    case Obstacle::kSanitizer:
+      return "was built with a sanitizer";
   }
   return "cannot take the recorder";
 }
@@ -111,10 +118,10 @@ std::expected<ProgramCheck, NoProgram> check_program(const std::string& command)
   check.path = find_in_path(command);
   struct stat info;
   if (check.path.empty() || stat(check.path.c_str(), &info) != 0)
-    return std::unexpected(NoProgram{
-        fmt::format("there is no program '{}'{}", command,
-                    command.find('/') == std::string::npos ? " in PATH" : ""),
-        true});
+    return std::unexpected(
+        NoProgram{fmt::format("there is no program '{}'{}", command,
+                              command.find('/') == std::string::npos ? " in PATH" : ""),
+                  true});
   if (S_ISDIR(info.st_mode))
     return std::unexpected(NoProgram{fmt::format("'{}' is a folder", check.path), false});
   if (access(check.path.c_str(), X_OK) != 0)
@@ -141,7 +148,8 @@ std::expected<ProgramCheck, NoProgram> check_program(const std::string& command)
       size_t name = line.find_first_not_of(" \t", to);
       size_t end = name == std::string::npos ? name : line.find_first_of(" \t", name);
       if (name != std::string::npos && line[name] != '-') {
-        std::string real = find_in_path(line.substr(name, end == std::string::npos ? end : end - name));
+        std::string real =
+            find_in_path(line.substr(name, end == std::string::npos ? end : end - name));
         if (!real.empty()) interpreter = real;
       }
     }

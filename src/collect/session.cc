@@ -6,6 +6,7 @@
 #include "collect/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,7 +14,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <fcntl.h>
 
 #include <cstring>
 #include <new>
@@ -35,7 +35,9 @@ static uint64_t measure_clock() {
   return static_cast<uint64_t>(static_cast<double>(passed) * 1e9 / static_cast<double>(passed_ns));
 }
 
-static std::string failure(const char* what) { return fmt::format("{}: {}", what, strerror(errno)); }
+static std::string failure(const char* what) {
+  return fmt::format("{}: {}", what, strerror(errno));
+}
 
 // A private folder in the first place that takes one. The first is in memory and the user's own;
 // a socket's path must be short.
@@ -53,7 +55,8 @@ Result<Session> Session::create(const std::string& recorder, const SessionOption
   Session session;
   std::string folder = make_folder();
   if (folder.empty())
-    return fail("there is no place for the recording's socket: /tmp and its like cannot be written");
+    return fail(
+        "there is no place for the recording's socket: /tmp and its like cannot be written");
   session.folder_ = folder;
   session.owner_ = true;
   if (symlink(recorder.c_str(), session.preload_path().c_str()) != 0)
@@ -75,8 +78,7 @@ Result<Session> Session::create(const std::string& recorder, const SessionOption
   if (session.memory_fd_ < 0 || ftruncate(session.memory_fd_, static_cast<off_t>(bytes)) != 0)
     return fail(failure("cannot make shared memory"));
   fcntl(session.memory_fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
-  void* memory =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, session.memory_fd_, 0);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, session.memory_fd_, 0);
   if (memory == MAP_FAILED) return fail(failure("cannot map shared memory"));
   session.shared_ = wire::SharedMemory(memory);
 

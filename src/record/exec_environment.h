@@ -25,8 +25,8 @@ class ExecEnvironment {
   char* const* original_;
   bool with_recorder_;
   size_t variables_ = 0;
-  size_t position_ = 0;           // Of LD_PRELOAD; variables_ if it is not there.
-  const char* list_ = "";         // Its value.
+  size_t position_ = 0;    // Of LD_PRELOAD; variables_ if it is not there.
+  const char* list_ = "";  // Its value.
   size_t bytes_ = 0;
 };
 

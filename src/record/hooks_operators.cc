@@ -59,28 +59,25 @@ using DeleteAlignedNothrow = void (*)(void*, size_t, const void*);
 #define DEFINE_NEW(symbol, op, which)                                            \
   MSCOPE_EXPORT void* symbol(size_t size) {                                      \
     NOTICE_EXCEPTIONS;                                                           \
-    return allocate(Op::op, MSCOPE_FRAME, size, [=] {                            \
-      return call_new<New>(Operator::which, size, size);                         \
-    });                                                                          \
+    return allocate(Op::op, MSCOPE_FRAME, size,                                  \
+                    [=] { return call_new<New>(Operator::which, size, size); }); \
   }
-#define DEFINE_NEW_NOTHROW(symbol, op, which)                                    \
-  MSCOPE_EXPORT void* symbol(size_t size, const void* nothrow) {                 \
-    return allocate(Op::op, MSCOPE_FRAME, size, [=] {                            \
-      return call_new<NewNothrow>(Operator::which, size, size, nothrow);         \
-    });                                                                          \
+#define DEFINE_NEW_NOTHROW(symbol, op, which)                                                    \
+  MSCOPE_EXPORT void* symbol(size_t size, const void* nothrow) {                                 \
+    return allocate(Op::op, MSCOPE_FRAME, size,                                                  \
+                    [=] { return call_new<NewNothrow>(Operator::which, size, size, nothrow); }); \
   }
-#define DEFINE_NEW_ALIGNED(symbol, op, which)                                    \
-  MSCOPE_EXPORT void* symbol(size_t size, size_t alignment) {                    \
-    NOTICE_EXCEPTIONS;                                                           \
-    return allocate(Op::op, MSCOPE_FRAME, size, [=] {                            \
-      return call_new<NewAligned>(Operator::which, size, size, alignment);       \
-    });                                                                          \
+#define DEFINE_NEW_ALIGNED(symbol, op, which)                                                      \
+  MSCOPE_EXPORT void* symbol(size_t size, size_t alignment) {                                      \
+    NOTICE_EXCEPTIONS;                                                                             \
+    return allocate(Op::op, MSCOPE_FRAME, size,                                                    \
+                    [=] { return call_new<NewAligned>(Operator::which, size, size, alignment); }); \
   }
-#define DEFINE_NEW_ALIGNED_NOTHROW(symbol, op, which)                            \
-  MSCOPE_EXPORT void* symbol(size_t size, size_t alignment, const void* nothrow) { \
-    return allocate(Op::op, MSCOPE_FRAME, size, [=] {                            \
+#define DEFINE_NEW_ALIGNED_NOTHROW(symbol, op, which)                                      \
+  MSCOPE_EXPORT void* symbol(size_t size, size_t alignment, const void* nothrow) {         \
+    return allocate(Op::op, MSCOPE_FRAME, size, [=] {                                      \
       return call_new<NewAlignedNothrow>(Operator::which, size, size, alignment, nothrow); \
-    });                                                                          \
+    });                                                                                    \
   }
 
 DEFINE_NEW(_Znwm, kNew, kNew)
@@ -94,9 +91,9 @@ DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, kNewArrayAligned,
                            kNewArrayAlignedNothrow)
 
 // The forms of delete differ only in what else they are told about the block.
-#define DEFINE_DELETE(symbol, op, which, Function, PARAMETERS, ...)             \
-  MSCOPE_EXPORT void symbol PARAMETERS {                                        \
-    release(Op::op, MSCOPE_FRAME, block,                                        \
+#define DEFINE_DELETE(symbol, op, which, Function, PARAMETERS, ...)               \
+  MSCOPE_EXPORT void symbol PARAMETERS {                                          \
+    release(Op::op, MSCOPE_FRAME, block,                                          \
             [=] { call_delete<Function>(Operator::which, block, __VA_ARGS__); }); \
   }
 DEFINE_DELETE(_ZdlPv, kDelete, kDelete, Delete, (void* block), block)

@@ -67,8 +67,8 @@ static int exec_with_recorder(const char* name, ExecCheck check, char* const* en
                               Exec exec) {
   if (!inherited.shared) return exec(environment);
   if (check.obstacle != Obstacle::kNone || check.gains_rights)
-    record_not_followed(name, check.gains_rights ? wire::kGainsRights
-                                                 : static_cast<uint64_t>(check.obstacle));
+    record_not_followed(
+        name, check.gains_rights ? wire::kGainsRights : static_cast<uint64_t>(check.obstacle));
   bool with_recorder = check.obstacle == Obstacle::kNone && recorder_is_reachable();
   // One that was started with --no-follow leaves the variable as it is.
   if (with_recorder && !inherited.follow) return exec(environment);
@@ -110,16 +110,16 @@ MSCOPE_EXPORT int execveat(int fd, const char* path, char* const* argv, char* co
 }
 
 // The forms with their arguments in a list: collected on the stack, as libc does.
-#define COLLECT_ARGUMENTS(first)                                          \
-  va_list list;                                                           \
-  va_start(list, first);                                                  \
-  size_t count = 1;                                                       \
-  for (const char* a = first; a; a = va_arg(list, const char*)) ++count;  \
-  va_end(list);                                                           \
-  char* argv[count + 1];                                                  \
-  va_start(list, first);                                                  \
-  argv[0] = const_cast<char*>(first);                                     \
-  for (size_t i = 1; i < count; ++i) argv[i] = va_arg(list, char*);       \
+#define COLLECT_ARGUMENTS(first)                                         \
+  va_list list;                                                          \
+  va_start(list, first);                                                 \
+  size_t count = 1;                                                      \
+  for (const char* a = first; a; a = va_arg(list, const char*)) ++count; \
+  va_end(list);                                                          \
+  char* argv[count + 1];                                                 \
+  va_start(list, first);                                                 \
+  argv[0] = const_cast<char*>(first);                                    \
+  for (size_t i = 1; i < count; ++i) argv[i] = va_arg(list, char*);      \
   if (!first) argv[0] = nullptr
 
 #pragma GCC diagnostic push

@@ -44,8 +44,8 @@ bool LaneWriter::open(int tid, uint32_t nesting) {
 
 void LaneWriter::close() {
   if (!is_open()) return;
-  inherited.shared.lane(lane_ - 1)
-      .state.store(static_cast<uint32_t>(LaneState::kEnded), std::memory_order_release);
+  inherited.shared.lane(lane_ - 1).state.store(static_cast<uint32_t>(LaneState::kEnded),
+                                               std::memory_order_release);
   lane_ = 0;
   used_ = limit_ = 0;
 }
@@ -151,8 +151,8 @@ bool LaneWriter::wide(wire::Kind kind, wire::Op op, uint64_t tick, uint64_t addr
   return true;
 }
 
-bool LaneWriter::mapping(wire::Op op, uint8_t flags, uint64_t tick, uint64_t address,
-                         uint64_t size, StackId stack, uint64_t other) {
+bool LaneWriter::mapping(wire::Op op, uint8_t flags, uint64_t tick, uint64_t address, uint64_t size,
+                         StackId stack, uint64_t other) {
   if (tick < last_tick_) tick = last_tick_;
   if (!reserve(6)) return false;
   uint64_t* at = words_ + used_;

@@ -25,8 +25,8 @@ class LaneWriter {
   bool is_open() const { return lane_ != 0; }
 
   // An event that makes a block (tag kTagAlloc or kTagReallocEnd).
-  MSCOPE_FAST bool block(wire::Tag tag, wire::Op op, uint64_t tick, uint64_t address,
-                         uint64_t size, StackId stack) {
+  MSCOPE_FAST bool block(wire::Tag tag, wire::Op op, uint64_t tick, uint64_t address, uint64_t size,
+                         StackId stack) {
     uint64_t ticks = tick - last_tick_;
     if (wire::fits_short(address, ticks) && size <= wire::kMaxShortSize &&
         raw(stack) <= wire::kMaxShortStack && used_ + 2 <= limit_) [[likely]] {
@@ -48,8 +48,7 @@ class LaneWriter {
       commit(1, tick);
       return true;
     }
-    wire::Kind kind =
-        tag == wire::kTagReallocBegin ? wire::Kind::kReallocBegin : wire::Kind::kFree;
+    wire::Kind kind = tag == wire::kTagReallocBegin ? wire::Kind::kReallocBegin : wire::Kind::kFree;
     return wide(kind, op, tick, address, 0, StackId::kNone);
   }
 
@@ -86,7 +85,7 @@ class LaneWriter {
   uint32_t used_;
   uint32_t limit_;
   uint64_t last_tick_;
-  uint32_t lane_;           // 1 + its slot, or 0.
+  uint32_t lane_;  // 1 + its slot, or 0.
   uint32_t segment_number_;
 };
 

@@ -27,12 +27,13 @@ struct Process {
   std::atomic<Phase> phase;
   Arena arena;
   StackTable stacks;
-  std::atomic<uint32_t> modules_told;    // How many of unwind's modules have been written to a lane.
-  std::atomic<uint64_t> idle_threads;    // Thread states of threads that ended: count << 48 | pointer.
-  std::atomic<ThreadState*> late;        // What departed threads write through, one at a time.
+  std::atomic<uint32_t> modules_told;  // How many of unwind's modules have been written to a lane.
+  std::atomic<uint64_t>
+      idle_threads;                // Thread states of threads that ended: count << 48 | pointer.
+  std::atomic<ThreadState*> late;  // What departed threads write through, one at a time.
   std::atomic<uint32_t> late_taken;
-  std::atomic<uint64_t> stalled_at;      // 1 + the heartbeat at which the collector was found dead.
-  std::atomic<uint32_t> clock_forbidden; // Reading the clock would kill the process (seccomp).
+  std::atomic<uint64_t> stalled_at;  // 1 + the heartbeat at which the collector was found dead.
+  std::atomic<uint32_t> clock_forbidden;  // Reading the clock would kill the process (seccomp).
 };
 
 // Survives a fork; the child finds its parent's values here.
@@ -47,8 +48,8 @@ struct Inherited {
   uint64_t fork_tick;  // When fork was last called, if it was called by that name.
   bool follow;
   bool drop_when_full;
-  bool inert;               // Nobody to record for, in this process and all its children.
-  char preload_path[128];   // By which children find the collector.
+  bool inert;              // Nobody to record for, in this process and all its children.
+  char preload_path[128];  // By which children find the collector.
 };
 extern constinit Inherited inherited;
 

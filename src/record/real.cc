@@ -24,7 +24,7 @@ namespace {
 
 // The dynamic symbol table of one loaded module.
 struct Symbols {
-  const ElfW(Sym)* table = nullptr;
+  const ElfW(Sym) * table = nullptr;
   const char* names = nullptr;
   const uint32_t* gnu_hash = nullptr;
   const uint16_t* versions = nullptr;
@@ -76,7 +76,7 @@ struct Symbols {
     return old_version ? address_of(*old_version) : nullptr;
   }
 
-  void* address_of(const ElfW(Sym)& symbol) const {
+  void* address_of(const ElfW(Sym) & symbol) const {
     uintptr_t address = bias + symbol.st_value;
     if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC)
       return reinterpret_cast<void* (*)()>(address)();

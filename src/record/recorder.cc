@@ -44,8 +44,7 @@ MSCOPE_SLOW static bool define_stack(ThreadState* t, const unwind::Captured& sta
   do {
     auto piece = fresh.first(fresh.size() < kLongestDefinition ? fresh.size() : kLongestDefinition);
     *id = process().stacks.new_id();
-    if (*id == StackId::kNone ||
-        !t->lane.stack(*id, owner, kept, stack.generation, flags, piece))
+    if (*id == StackId::kNone || !t->lane.stack(*id, owner, kept, stack.generation, flags, piece))
       return false;
     owner = *id;
     kept += static_cast<uint32_t>(piece.size());
@@ -135,8 +134,13 @@ Nested enter_nested(Op op, uintptr_t frame, void* freeing) {
     woken.outer = ThreadState::kIdle;
     return woken;
   }
-  Nested nested = {.state = t, .role = Role::kOutermost, .outer_state = t,
-                   .outer = t->outer, .inner = t->inner, .block = t->block, .op = t->op};
+  Nested nested = {.state = t,
+                   .role = Role::kOutermost,
+                   .outer_state = t,
+                   .outer = t->outer,
+                   .inner = t->inner,
+                   .block = t->block,
+                   .op = t->op};
   if (t->recording) {
     if (frame > t->recording && !on_alternate_stack()) {
       // The hook that was recording has been left by a longjmp.

@@ -31,18 +31,18 @@ struct ThreadState {
   static constexpr uintptr_t kIdle = 1;
 
   uintptr_t outer;
-  uintptr_t recording;     // The frame of the hook whose event is being written, or 0.
-  uintptr_t inner;         // The frame of the hook last called by the outer one; a call of the same
-                           // frame is another try, one from elsewhere is not the allocator's.
-  void* block;             // What the inner hook recorded, or what the outer one is freeing.
-  size_t size;             // What the outer hook was asked for.
-  wire::Op op;             // The entry point of the outer hook.
-  bool has_key;            // Thread exit will tell us.
+  uintptr_t recording;  // The frame of the hook whose event is being written, or 0.
+  uintptr_t inner;      // The frame of the hook last called by the outer one; a call of the same
+                        // frame is another try, one from elsewhere is not the allocator's.
+  void* block;          // What the inner hook recorded, or what the outer one is freeing.
+  size_t size;          // What the outer hook was asked for.
+  wire::Op op;          // The entry point of the outer hook.
+  bool has_key;         // Thread exit will tell us.
   uint8_t exit_rounds;
   uint8_t nesting;
   int tid;
-  ThreadState* nested;     // For signal handlers that interrupt this one.
-  uint64_t next_idle;      // In the list of states without a thread.
+  ThreadState* nested;  // For signal handlers that interrupt this one.
+  uint64_t next_idle;   // In the list of states without a thread.
   LaneWriter lane;
   unwind::StackMemo memo;
 };

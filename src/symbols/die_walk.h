@@ -15,7 +15,8 @@ namespace malloscope::symbols {
 // returns the state for the entry's children, or nothing to leave them out.
 //
 // In a sound file each entry stands behind those visited before. A damaged one may
-// send us back by a sibling reference: there the walk ends, so it always does.
+// lead us over the same entries again and again: there the walk ends, so it is never
+// longer than the file.
 template <typename State, typename Visit>
 void walk_below(Dwarf_Die root, State initial, Visit visit) {
   constexpr size_t kMaxDepth = 1000;

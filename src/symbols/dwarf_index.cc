@@ -103,15 +103,15 @@ struct DwarfIndex::State {
   void index_functions(Unit* unit);
   void index_lines(Unit* unit);
 
-  // Adds the entry's ranges of addresses; returns the lowest, or 0 if there is none.
-  uint64_t add_ranges(Dwarf_Die die, uint32_t value,
-                      std::vector<IntervalIndex::Interval>* intervals) {
-    uint64_t lowest = 0;
+  // Adds the entry's ranges of addresses; returns the lowest, if there is any.
+  std::optional<uint64_t> add_ranges(Dwarf_Die die, uint32_t value,
+                                     std::vector<IntervalIndex::Interval>* intervals) {
+    std::optional<uint64_t> lowest;
     Dwarf_Addr base, start, end;
     for (ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &start, &end)) > 0;) {
       if (start >= end || !contains(code, start)) continue;
       intervals->push_back({start, end, value});
-      if (lowest == 0 || start < lowest) lowest = start;
+      lowest = std::min<uint64_t>(start, lowest.value_or(start));
     }
     return lowest;
   }
@@ -138,7 +138,7 @@ void DwarfIndex::State::list_units() {
   uint8_t type;
   while (dwarf_get_units(dwarf.get(), cu, &cu, nullptr, &type, &die, &split) == 0) {
     if (type != DW_UT_compile && type != DW_UT_skeleton) continue;
-    if (add_ranges(die, static_cast<uint32_t>(units.size()), &intervals) == 0) continue;
+    if (!add_ranges(die, static_cast<uint32_t>(units.size()), &intervals)) continue;
     Unit unit{};
     unit.lines_die = die;
     Dwarf_Attribute folder;
@@ -174,9 +174,9 @@ void DwarfIndex::State::index_functions(Unit* unit) {
         uint32_t node = static_cast<uint32_t>(nodes.size());
         switch (dwarf_tag(&die)) {
           case DW_TAG_subprogram:
-            if (uint64_t start = add_ranges(die, node, &intervals)) {
+            if (auto start = add_ranges(die, node, &intervals)) {
               nodes.push_back({die, kNone, 0, 0});
-              names.note_code(die, start);
+              names.note_code(die, *start);
               return Place{node, true};
             }
             return Place{kNone, true};

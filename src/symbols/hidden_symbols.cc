@@ -104,7 +104,8 @@ std::vector<HiddenSymbol> mini_debug_symbols(const ElfFile& file) {
     if (!name || !*name || GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_size == 0 ||
         symbol.st_shndx == SHN_UNDEF)
       continue;
-    symbols.push_back({address, address + symbol.st_size, name, GELF_ST_BIND(symbol.st_info)});
+    symbols.push_back({address, address + symbol.st_size, name,
+                       static_cast<unsigned>(GELF_ST_BIND(symbol.st_info))});
   }
   return symbols;
 }

@@ -67,7 +67,8 @@ SymbolTable::SymbolTable(const std::vector<const ElfFile*>& files) {
         if (s.st_value + s.st_size < s.st_value || !contains(code, s.st_value)) continue;
         const char* name = elf_strptr(file->elf(), header.sh_link, s.st_name);
         if (!name || !*name) continue;
-        candidates.push_back({{s.st_value, s.st_value + s.st_size, name}, GELF_ST_BIND(s.st_info)});
+        candidates.push_back({{s.st_value, s.st_value + s.st_size, name},
+                              static_cast<unsigned>(GELF_ST_BIND(s.st_info))});
         if (header.sh_type == SHT_SYMTAB) complete_ = true;
       }
     }

@@ -68,6 +68,15 @@ inner: .skip 4, 0x90
   .skip 8, 0x90
   .size outer, 16
   .size inner, 4
+
+  .globl wide
+  .globl narrow_but_longer
+  .type wide, @function
+  .type narrow_but_longer, @function
+wide:
+narrow_but_longer: .skip 16, 0x90
+  .size wide, 16
+  .size narrow_but_longer, 4
 )";
 
 class SymbolizerTest : public testing::Test {
@@ -132,6 +141,8 @@ TEST_F(SymbolizerTest, PrefersTheNameThatPeopleWrite) {
   EXPECT_EQ(name_at(module, start + 80), "outer");
   EXPECT_EQ(name_at(module, start + 84), "inner");
   EXPECT_EQ(name_at(module, start + 88), "outer");
+  EXPECT_EQ(name_at(module, start + 96), "narrow_but_longer");
+  EXPECT_EQ(name_at(module, start + 100), "wide");
 
   size_t libc = symbolizer_.add_module({"/lib/x86_64-linux-gnu/libc.so.6", ""});
   for (const char* name : {"malloc", "strdup", "getdelim", "qsort", "fopen"}) {
@@ -191,6 +202,61 @@ TEST_F(SymbolizerTest, RefusesADebugFileOfAnotherBuild) {
   EXPECT_EQ(wrong.frames(module, address).back().line, 0);
   EXPECT_EQ(wrong.detail(module), Detail::kExports);
   EXPECT_NE(wrong.remark(module).find("libsmall.so is stripped"), std::string::npos);
+}
+
+TEST_F(SymbolizerTest, RefusesADebugFileThatOnlyStandsInTheRightPlace) {
+  std::string path = build_small("libsmall.so", "-g -Wl,--strip-debug");
+  std::string other = build_small("libother.so", "-g", 43);
+  uint64_t address = address_of(path, "answer");
+  std::string id = ElfFile::open(path)->build_id();
+  std::string place = folder_ / ("debug/.build-id/" + id.substr(0, 2));
+  std::filesystem::create_directories(place);
+  std::filesystem::rename(other, place + "/" + id.substr(2) + ".debug");
+  Symbolizer symbolizer({folder_ / "debug"});
+  size_t module = symbolizer.add_module({path, ""});
+  EXPECT_EQ(symbolizer.frames(module, address), (std::vector<SymbolFrame>{{"answer", "", 0}}));
+  EXPECT_EQ(symbolizer.detail(module), Detail::kFunctions);
+}
+
+TEST_F(SymbolizerTest, FindsADebugFileOfTheSameName) {
+  std::string path = build_small("libsmall.so", "-g");
+  uint64_t address = address_of(path, "answer");
+  run(
+      fmt::format("cd {} && mkdir .debug && objcopy --only-keep-debug libsmall.so "
+                  ".debug/libsmall.so && strip --strip-all libsmall.so && objcopy "
+                  "--add-gnu-debuglink=.debug/libsmall.so libsmall.so",
+                  folder_.path()));
+  size_t module = symbolizer_.add_module({path, ""});
+  EXPECT_EQ(symbolizer_.frames(module, address).back().line, 2);
+}
+
+TEST_F(SymbolizerTest, ReadsCodeAtAddressZero) {
+  std::string path = build_small("libsmall.so", "-g -nostdlib -Wl,-n,-Ttext=0");
+  auto file = ElfFile::open(path);
+  GElf_Shdr text;
+  gelf_getshdr(file->section(".text"), &text);
+  ASSERT_EQ(text.sh_addr, 0u);
+  size_t module = symbolizer_.add_module({path, ""});
+  EXPECT_EQ(name_at(module, 0), "twice");
+  EXPECT_EQ(symbolizer_.frames(module, 0).back().line, 1);
+}
+
+// Linkers leave the debug information of discarded functions in place, at address 0.
+TEST_F(SymbolizerTest, IsNotMisledByDiscardedFunctions) {
+  std::string source = folder_.write("discard.c", R"(
+void unused(void) { __asm__ volatile(".skip 16384, 0x90"); }
+int main(void) { return 0; }
+)");
+  std::string path = folder_ / "discard";
+  run(fmt::format("gcc -g -ffunction-sections -Wl,--gc-sections {} -o {}", source, path));
+  size_t module = symbolizer_.add_module({path, ""});
+  auto file = ElfFile::open(path);
+  GElf_Shdr text;
+  gelf_getshdr(file->section(".text"), &text);
+  ASSERT_LT(text.sh_addr, 16384u);
+  EXPECT_EQ(name_at(module, address_of(path, "main")), "main");
+  for (uint64_t at = text.sh_addr; at < text.sh_addr + text.sh_size; ++at)
+    EXPECT_NE(name_at(module, at), "unused") << at;
 }
 
 TEST_F(SymbolizerTest, NamesTheStubsThatCallOtherLibraries) {
@@ -333,6 +399,9 @@ int entry(int n) {
   deep::Counter counter{n};
   auto lambda = [&](char c) __attribute__((always_inline)) { sink = c; return counter.add(n, "x"); };
   call(g, 3);
+  // Inlined here, but also kept, so that the symbol table knows its number.
+  auto kept = [](long v) __attribute__((used)) { sink = (int)v; return sink; };
+  sink = kept(n);
   return lambda('a') + largest<int, 3>(&values) + plain(sink);
 }
 void g(int) {}
@@ -351,12 +420,14 @@ void g(int) {}
       "call(void (*)(int), unsigned long)",
       "plain(int const volatile&)",
       "entry(int)::{lambda(char)}::operator()(char) const",
+      "entry(int)::{lambda(long)#2}::operator()(long) const",
   };
   EXPECT_EQ(names, expected);
 }
 
-// Debug information in which an entry claims to be its own sibling.
-constexpr const char* kCircle = R"(
+// Debug information in which each of forty entries claims the next one both as a
+// child and as a sibling: a trusting walk visits 2^40.
+constexpr const char* kMaze = R"(
   .text
   .globl start
   .type start, @function
@@ -367,8 +438,8 @@ abbreviations:
   .uleb128 1, 0x11        # Compile unit, with children: low_pc, high_pc.
   .byte 1
   .uleb128 0x11, 0x01, 0x12, 0x07, 0, 0
-  .uleb128 2, 0x39        # Namespace, without children: sibling.
-  .byte 0
+  .uleb128 2, 0x39        # Namespace, with children: sibling.
+  .byte 1
   .uleb128 0x01, 0x13, 0, 0
   .byte 0
   .section .debug_info,"",@progbits
@@ -381,17 +452,18 @@ version:
   .uleb128 1
   .quad start
   .quad 16
-entry:
+  .rept 40
   .uleb128 2
-  .long entry - unit
-  .byte 0
+  .long . + 4 - unit
+  .endr
+  .byte 0, 0
 end:
 )";
 
-TEST_F(SymbolizerTest, IsNotLedInCircles) {
-  folder_.write("circle.s", kCircle);
-  std::string path = folder_ / "libcircle.so";
-  run(fmt::format("gcc -shared -nostdlib {} -o {}", folder_ / "circle.s", path));
+TEST_F(SymbolizerTest, IsNotLedOverTheSameEntriesForEver) {
+  folder_.write("maze.s", kMaze);
+  std::string path = folder_ / "libmaze.so";
+  run(fmt::format("gcc -shared -nostdlib {} -o {}", folder_ / "maze.s", path));
   size_t module = symbolizer_.add_module({path, ""});
   EXPECT_EQ(name_at(module, address_of(path, "start")), "start");
   EXPECT_EQ(symbolizer_.detail(module), Detail::kLines);

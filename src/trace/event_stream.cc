@@ -40,8 +40,8 @@ class Stream {
       if (*next != Next::kChunk) break;
       if (chunk.offset >= whole_ && chunk.type != ChunkType::kEnd) break;
       if (!take(chunk))
-        return fail(fmt::format("{} is damaged at byte {}: the chunk makes no sense", path_,
-                                chunk.offset));
+        return fail(
+            fmt::format("{} is damaged at byte {}: the chunk makes no sense", path_, chunk.offset));
       if (too_large_)
         return fail(fmt::format("{} is damaged at byte {}: more events than an epoch can hold",
                                 path_, chunk.offset));
@@ -75,8 +75,8 @@ class Stream {
       next = reader_.next(&chunk);
       if (!next) return std::unexpected(next.error());
       if (!take_image_start(wire::Unpacker(chunk.payload)))
-        return fail(fmt::format("{} is damaged at byte {}: the chunk makes no sense", path_,
-                                chunk.offset));
+        return fail(
+            fmt::format("{} is damaged at byte {}: the chunk makes no sense", path_, chunk.offset));
     }
     decoders_.resize(tables_.images.size());
     for (Image& fresh : tables_.images) unannounced_.push_back(&fresh);
@@ -93,19 +93,33 @@ class Stream {
   bool take(const Chunk& chunk) {
     wire::Unpacker in(chunk.payload);
     switch (chunk.type) {
-      case ChunkType::kHeader: return take_header(in);
-      case ChunkType::kImageStart: return true;  // Known since the first look.
-      case ChunkType::kImageEnd: return take_image_end(in);
-      case ChunkType::kThread: return take_all<wire::ThreadRecord>(in);
-      case ChunkType::kModule: return take_all<wire::ModuleRecord>(in);
-      case ChunkType::kMappings: return take_all<wire::MappingRecord>(in);
-      case ChunkType::kRss: return take_all<wire::RssRecord>(in);
-      case ChunkType::kNote: return take_all<wire::NoteRecord>(in);
-      case ChunkType::kStacks: return take_stacks(in);
-      case ChunkType::kEvents: return take_events(chunk.payload);
-      case ChunkType::kEnd: return take_end(in);
-      case ChunkType::kEpochEnd: epoch_tick_ = chunk.last_tick; return true;
-      case ChunkType::kIndex: return true;
+      case ChunkType::kHeader:
+        return take_header(in);
+      case ChunkType::kImageStart:
+        return true;  // Known since the first look.
+      case ChunkType::kImageEnd:
+        return take_image_end(in);
+      case ChunkType::kThread:
+        return take_all<wire::ThreadRecord>(in);
+      case ChunkType::kModule:
+        return take_all<wire::ModuleRecord>(in);
+      case ChunkType::kMappings:
+        return take_all<wire::MappingRecord>(in);
+      case ChunkType::kRss:
+        return take_all<wire::RssRecord>(in);
+      case ChunkType::kNote:
+        return take_all<wire::NoteRecord>(in);
+      case ChunkType::kStacks:
+        return take_stacks(in);
+      case ChunkType::kEvents:
+        return take_events(chunk.payload);
+      case ChunkType::kEnd:
+        return take_end(in);
+      case ChunkType::kEpochEnd:
+        epoch_tick_ = chunk.last_tick;
+        return true;
+      case ChunkType::kIndex:
+        return true;
     }
     return true;  // A kind of a later version: skipped.
   }
@@ -291,7 +305,8 @@ class Stream {
 
   void show_epoch() {
     define_stacks();
-    for (; announced_ < unannounced_.size() && announcement_of(*unannounced_[announced_]) <= epoch_tick_;
+    for (; announced_ < unannounced_.size() &&
+           announcement_of(*unannounced_[announced_]) <= epoch_tick_;
          ++announced_)
       listener_->image_started(*unannounced_[announced_]);
     for (const wire::DecodedRun& run : epoch_.runs) {

@@ -99,9 +99,9 @@ struct Image {
   StackTable stacks;
   std::vector<RssSample> rss;
 
-  uint64_t peak_rss_bytes = 0;       // As the kernel saw it.
-  uint64_t recorder_rss_bytes = 0;   // Of which the recorder's own, at its highest.
-  uint64_t lost = 0;                 // Events dropped, each counted.
+  uint64_t peak_rss_bytes = 0;      // As the kernel saw it.
+  uint64_t recorder_rss_bytes = 0;  // Of which the recorder's own, at its highest.
+  uint64_t lost = 0;                // Events dropped, each counted.
   uint64_t truncated_stacks = 0;
   uint64_t unwind_failures = 0;
   uint64_t not_followed = 0;

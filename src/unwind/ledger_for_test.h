@@ -32,7 +32,9 @@ class Ledger {
       keys_used_ = 0;
       if (captured.id != StackId::kNone || captured.kept > 0) return true;
     }
-    if (captured.id != StackId::kNone) return equal(decode(raw(captured.id)), truth);
+    if (captured.id != StackId::kNone)
+      return definitions_[raw(captured.id)].generation == captured.generation &&
+             equal(decode(raw(captured.id)), truth);
     if (captured.hash == 0 || captured.kept + captured.fresh.size() != truth.size()) return false;
     auto fresh = truth.subspan(captured.kept);
     if (!equal(captured.fresh, fresh)) return false;
@@ -47,7 +49,7 @@ class Ledger {
       slot = {captured.hash, static_cast<uint32_t>(definitions_.size())};
       memcpy(&keys_[keys_used_], captured.fresh.data(), captured.fresh.size_bytes());
       definitions_.push_back({raw(captured.owner), captured.kept, keys_used_,
-                              static_cast<uint32_t>(captured.fresh.size())});
+                              static_cast<uint32_t>(captured.fresh.size()), captured.generation});
       keys_used_ += captured.fresh.size();
     } else if (!equal(decode(slot.id), truth)) {
       return false;
@@ -84,7 +86,7 @@ class Ledger {
   struct Definition {
     uint32_t owner, kept;
     size_t keys;
-    uint32_t count;
+    uint32_t count, generation;
   };
 
   bool is_full() const {

@@ -379,6 +379,8 @@ MSCOPE_SLOW Rule find_rule(uintptr_t key) {
   Rule rule = rule_from(source.header, source.frames, key);
   if (rule.kind() != Rule::kStop) return rule;
   if (source.module && !(key & kInterrupted) && is_sigreturn(key)) return Rule(Rule::kSignal);
+  // The loader's first code has no CFI: the process begins there, as constructors see it.
+  if (source.module && source.module->bias == _r_debug.r_ldbase) return Rule(Rule::kEnd);
   count(counts.no_cfi);
   return rule;
 }

@@ -197,7 +197,7 @@ Captured StackMemo::capture(Start start) {
     }
   }
   stepped_ = fresh;
-  if (ending == Ending::kTooDeep || base + fresh > kMaxFrames) [[unlikely]]
+  if (ending == Ending::kTooDeep) [[unlikely]]
     return too_deep(start);
   if (base + fresh == 0) [[unlikely]]
     return no_stack(now);

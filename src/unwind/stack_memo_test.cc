@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
@@ -25,7 +26,7 @@ uintptr_t& at(uintptr_t address) { return *reinterpret_cast<uintptr_t*>(address)
 
 // A function is a shape of frame. It calls from a few places, each with a key of its own.
 enum Shape { kPlain, kClobbersFp, kFramePointer, kRealigned, kTrampoline, kRootByCfi, kShapes };
-constexpr unsigned kSites = 3;
+constexpr unsigned kSites = 2;
 
 struct Function {
   Shape shape;
@@ -204,7 +205,9 @@ struct Machine {
   void live(unsigned max_depth) {
     Stack& s = stack();
     unsigned what = pick(100);
-    if (s.callers.size() > 1 && (what < 46 || s.callers.size() > max_depth)) {
+    if (s.callers.size() == 1 && what < 20) {
+      begin(s);  // Perhaps another root, in the same place.
+    } else if (s.callers.size() > 1 && (what < 46 || s.callers.size() > max_depth)) {
       leave(1);
     } else if (what < 50) {
       leave(pick(20));
@@ -213,7 +216,7 @@ struct Machine {
     } else if (what < 55 && stacks.size() > 1 && !s.in_alternate) {
       current = pick(static_cast<unsigned>(stacks.size()));
     } else {
-      call({static_cast<Shape>(pick(4)), pick(3)});
+      call({static_cast<Shape>(pick(4)), pick(2)});
     }
   }
 };
@@ -233,16 +236,17 @@ class StackMemoTest : public testing::Test {
 };
 
 TEST_F(StackMemoTest, FindsExactlyTheStackThatIsThere) {
-  for (unsigned seed = 1; seed <= 6; ++seed) {
+  for (unsigned seed = 1; seed <= 9; ++seed) {
     // Alone on a known stack; with others; on stacks of which nothing is known.
     Machine m(seed, seed % 3 == 1 ? 1 : 4);
     Memo memo(seed % 3 == 0 ? StackBounds{} : m.bounds());
     Ledger ledger;
-    unsigned depth = seed % 2 ? 150 : 12, generation = epoch().generation();
+    // Shallow stacks come up again and again, with all their neighbours.
+    unsigned depth = seed % 4 == 0 ? 150 : 2 + seed, generation = epoch().generation();
     uint64_t known = 0;
-    for (int i = 0; i < 60'000; ++i) {
+    for (int i = 0; i < 150'000; ++i) {
       m.live(depth);
-      if (m.pick(4)) continue;
+      if (m.pick(3)) continue;
       Captured captured = memo->capture(m.hook());
       known += captured.id != StackId::kNone;
       ASSERT_EQ(captured.generation, generation);
@@ -328,6 +332,42 @@ TEST_F(StackMemoTest, CaresAboutAnFpThatIsReadFurtherOut) {
   EXPECT_GT(memo->stepped(), 0u);
 }
 
+// Two frames that were pushed in one place: the outer one's fp differs, while every
+// return address, and even what the frame itself had saved, is where it was.
+TEST_F(StackMemoTest, CaresAboutEverySavedFpThatIsReadFurtherOut) {
+  for (Shape saver : {kClobbersFp, kFramePointer, kRealigned, kTrampoline}) {
+    Machine m(1);
+    Memo memo(m.bounds());
+    m.call({kPlain, 1});
+    m.call({kFramePointer, 1});
+    uintptr_t fp = m.stack().regs.fp;
+    uintptr_t key = m.stack().regs.key;
+    m.stack().regs.sp = fp - 64;
+    auto push = [&](uintptr_t saved) {
+      m.stack().regs.fp = saved;
+      if (saver == kTrampoline) {
+        uintptr_t frame = fp - 512;
+        at(frame + 160) = m.stack().regs.sp;
+        at(frame + 168) = key;
+        at(frame + 120) = saved;
+        m.stack().regs = {Function{kTrampoline, 0}.key(0), frame, 5};
+      } else {
+        m.call({saver, 0});
+        m.stack().regs.key = Function{saver, 0}.key(0);
+      }
+      Captured captured = memo->capture(m.hook());
+      m.stack().regs = {key, fp - 64, fp};
+      return captured.hash;
+    };
+    // The same frame, a little lower, called by another.
+    at(fp - 32) = at(fp);
+    at(fp - 24) = Function{kPlain, 0}.key(1);
+    uint64_t first = push(fp), second = push(fp - 32);
+    EXPECT_NE(first, second) << saver;
+    EXPECT_EQ(push(fp), first) << saver;
+  }
+}
+
 TEST_F(StackMemoTest, BuildsOnlyOnStacksThatWereNamed) {
   Machine m(1);
   Memo memo(m.bounds());
@@ -401,30 +441,154 @@ TEST_F(StackMemoTest, StopsWhereMemoryEnds) {
   }
 }
 
-TEST_F(StackMemoTest, NoticesThatAForeignStackIsGone) {
+// A stack of two pages that is not the thread's own; a frame's fp leads from the
+// inner page to the outer, where the root is.
+struct ForeignStack {
+  static constexpr size_t kPage = 4096;
+  char* pages = static_cast<char*>(
+      mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  uintptr_t low = reinterpret_cast<uintptr_t>(pages), outer = low + kPage + 64;
+
+  ForeignStack() { fill(); }
+  ~ForeignStack() { munmap(pages, 2 * kPage); }
+  void fill() { at(outer + 8) = Function{kRootByCfi, 0}.key(0); }
+  Start hook(unsigned site = 0) {
+    uintptr_t slot = low + kPage - 512;
+    at(slot) = Function{kPlain, 0}.key(site);
+    at(slot + 8) = Function{kFramePointer, 0}.key(0);
+    return {slot, outer};
+  }
+  void unmap_outer_page() {
+    munmap(pages + kPage, kPage);
+    maps_changed();
+  }
+  void map_outer_page() {
+    mmap(pages + kPage, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+         0);
+    maps_changed();
+    fill();
+  }
+};
+
+TEST_F(StackMemoTest, NoticesThatAForeignStackIsGoneAndBack) {
   Machine m(1);
   Memo memo(m.bounds());
-  // A stack of two pages; a frame's fp leads from the inner page to the outer.
-  size_t page = 4096;
-  auto* pages = static_cast<char*>(
-      mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  auto low = reinterpret_cast<uintptr_t>(pages);
-  uintptr_t key = Function{kFramePointer, 0}.key(0), slot = low + page - 512;
-  uintptr_t outer = low + page + 64;
-  at(slot) = key;
-  at(outer + 8) = Function{kRootByCfi, 0}.key(0);
-  Captured captured = memo->capture({slot, outer});
+  for (int i = 0; i < 20; ++i) m.call({kPlain, 1});
+  memo->capture(m.hook());
+  ForeignStack foreign;
+  Captured captured = memo->capture(foreign.hook());
   EXPECT_FALSE(captured.stopped);
-  EXPECT_EQ(captured.fresh.size(), 2u);
+  EXPECT_EQ(captured.fresh.size(), 3u);
   memo->name(StackId{5});
-  EXPECT_EQ(memo->capture({slot, outer}).id, StackId{5});
+  EXPECT_EQ(memo->capture(foreign.hook()).id, StackId{5});
 
-  munmap(pages + page, page);
-  maps_changed();
-  captured = memo->capture({slot, outer});
+  foreign.unmap_outer_page();
+  captured = memo->capture(foreign.hook());
   EXPECT_TRUE(captured.stopped);
-  EXPECT_EQ(captured.fresh.size(), 1u);
-  munmap(pages, page);
+  EXPECT_EQ(captured.fresh.size(), 2u);
+  memo->name(StackId{6});
+
+  foreign.map_outer_page();
+  captured = memo->capture(foreign.hook());
+  EXPECT_FALSE(captured.stopped);
+  EXPECT_EQ(captured.fresh.size(), 3u);
+}
+
+// --- The leaf cache.
+
+// Captures until the cache is on, and then so that it knows the present stack, while the
+// memo has it with another leaf.
+void learn_as_leaf(Memo& memo, Start start, Start other) {
+  for (uint32_t i = 0; i <= StackMemo::kLeafCacheAfter; ++i) {
+    memo->capture(i % 2 ? start : other);
+    memo->name(StackId{1});
+  }
+  ASSERT_TRUE(memo->has_leaf_cache());
+  for (int i = 0; i < 9; ++i) {  // One in eight is written down at first.
+    memo->clear();
+    memo->capture(start);
+    memo->name(StackId{2});
+    memo->capture(other);
+    memo->name(StackId{3});
+  }
+}
+
+TEST_F(StackMemoTest, TellsALeafItKnowsByOneStep) {
+  Machine m(1);
+  Memo memo(m.bounds());
+  for (int i = 0; i < 40; ++i) m.call({static_cast<Shape>(i % 4), 1});
+  m.call({kPlain, 1});
+  auto hook = [&](unsigned site) {
+    m.stack().regs.key = Function{kPlain, 1}.key(site);
+    return m.hook();
+  };
+  learn_as_leaf(memo, hook(0), hook(1));
+  hook(1);
+  memo->capture(hook(1));
+  Captured captured = memo->capture(hook(0));
+  EXPECT_EQ(captured.id, StackId{2});
+  EXPECT_EQ(memo->stepped(), 1u);
+}
+
+TEST_F(StackMemoTest, DoesNotKnowALeafWhoseOuterFramesHaveChanged) {
+  for (unsigned outer_frames : {3u, 40u})  // The words are the leaf's own, or the memo's.
+    for (unsigned changed : {1u, outer_frames / 2, outer_frames - 1}) {
+      Machine m(1);
+      Memo memo(m.bounds());
+      std::vector<uintptr_t> slots;
+      for (unsigned i = 0; i < outer_frames; ++i) {
+        m.call({kPlain, 1});
+        m.stack().regs.key = Function{kPlain, 1}.key(0);
+        slots.push_back(m.stack().regs.sp - 8);
+      }
+      m.call({kPlain, 1});
+      auto hook = [&](unsigned site) {
+        m.stack().regs.key = Function{kPlain, 1}.key(site);
+        return m.hook();
+      };
+      learn_as_leaf(memo, hook(0), hook(1));
+      memo->capture(hook(1));
+      ASSERT_EQ(memo->capture(hook(0)).id, StackId{2});
+      at(slots[changed]) = Function{kPlain, 1}.key(1);  // Called from another line.
+      EXPECT_EQ(memo->capture(hook(0)).id, StackId::kNone) << outer_frames << " " << changed;
+    }
+}
+
+TEST_F(StackMemoTest, DoesNotKnowALeafOnAnotherFp) {
+  Machine m(1);
+  Memo memo(m.bounds());
+  m.call({kFramePointer, 1});
+  uintptr_t fp = m.stack().regs.fp;
+  for (int i = 0; i < 4; ++i) m.call({kPlain, 1});
+  auto hook = [&](unsigned site) {
+    m.stack().regs.key = Function{kPlain, 1}.key(site);
+    return m.hook();
+  };
+  learn_as_leaf(memo, hook(0), hook(1));
+  memo->capture(hook(1));
+  ASSERT_EQ(memo->capture(hook(0)).id, StackId{2});
+  m.stack().regs.fp = fp - 16;
+  at(fp - 8) = 0;
+  EXPECT_EQ(memo->capture(hook(0)).id, StackId::kNone);
+}
+
+TEST_F(StackMemoTest, KeepsNoLeafOfAForeignStack) {
+  Machine m(1);
+  Memo memo(m.bounds());
+  ForeignStack foreign;
+  learn_as_leaf(memo, foreign.hook(0), foreign.hook(1));
+  memo->capture(foreign.hook(1));
+  foreign.unmap_outer_page();
+  EXPECT_TRUE(memo->capture(foreign.hook(0)).stopped);
+}
+
+TEST_F(StackMemoTest, HashesTellHowAStackEnds) {
+  std::vector<uint64_t> seeds;
+  for (uint32_t generation : {1u, 2u})
+    for (bool cut : {false, true})
+      for (bool stopped : {false, true}) seeds.push_back(path_seed(generation, cut, stopped));
+  std::sort(seeds.begin(), seeds.end());
+  EXPECT_EQ(std::unique(seeds.begin(), seeds.end()), seeds.end());
 }
 
 TEST_F(StackMemoTest, ReadsOnlyItsOwnStackWhereItMayNotAsk) {

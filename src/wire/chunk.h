@@ -24,10 +24,10 @@ inline constexpr uint32_t kFormatVersion = 1;
 inline constexpr uint32_t kChunkMagic = 0x6b63534d;  // "MSck"
 
 enum class ChunkType : uint16_t {
-  kHeader = 1,      // First in every file.
+  kHeader = 1,  // First in every file.
   kImageStart = 2,
   kImageEnd = 3,
-  kThread = 4,      // A thread's first appearance, or its new name.
+  kThread = 4,  // A thread's first appearance, or its new name.
   kModule = 5,
   kStacks = 6,
   kEvents = 7,
@@ -35,8 +35,8 @@ enum class ChunkType : uint16_t {
   kRss = 9,
   kNote = 10,
   kEpochEnd = 11,
-  kEnd = 12,        // The recording was finished properly.
-  kIndex = 13,      // Where the epochs begin; can be rebuilt by reading.
+  kEnd = 12,    // The recording was finished properly.
+  kIndex = 13,  // Where the epochs begin; can be rebuilt by reading.
 };
 
 inline constexpr uint16_t kCompressed = 1;  // The payload is one zstd frame.
@@ -50,7 +50,7 @@ struct ChunkHeader {
   uint64_t sequence = 0;      // Counts the chunks of the file from 0.
   uint64_t first_tick = 0;
   uint64_t last_tick = 0;
-  uint64_t checksum = 0;      // XXH3 of the header with this field 0, then of the payload.
+  uint64_t checksum = 0;  // XXH3 of the header with this field 0, then of the payload.
 };
 static_assert(sizeof(ChunkHeader) == 48);
 

@@ -26,7 +26,15 @@
 
 namespace malloscope::wire {
 
-enum Column { kTagColumn, kTimeColumn, kLateColumn, kStackColumn, kSizeColumn, kAddressColumn, kColumns };
+enum Column {
+  kTagColumn,
+  kTimeColumn,
+  kLateColumn,
+  kStackColumn,
+  kSizeColumn,
+  kAddressColumn,
+  kColumns
+};
 
 // Low five bits of a tag: an allocating entry point (0-12), or one of these, or
 // 16 + a freeing entry point.
@@ -48,10 +56,14 @@ inline constexpr uint8_t kLate = 255;
 
 inline uint8_t code_of(Kind kind, Op op) {
   switch (kind) {
-    case Kind::kAlloc: return static_cast<uint8_t>(op);
-    case Kind::kReallocEnd: return op == Op::kReallocarray ? kCodeReallocarrayEnd : kCodeReallocEnd;
-    case Kind::kReallocBegin: return kCodeReallocBegin;
-    default: return static_cast<uint8_t>(op);  // Frees are numbered from 16.
+    case Kind::kAlloc:
+      return static_cast<uint8_t>(op);
+    case Kind::kReallocEnd:
+      return op == Op::kReallocarray ? kCodeReallocarrayEnd : kCodeReallocEnd;
+    case Kind::kReallocBegin:
+      return kCodeReallocBegin;
+    default:
+      return static_cast<uint8_t>(op);  // Frees are numbered from 16.
   }
 }
 

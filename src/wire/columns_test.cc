@@ -19,13 +19,21 @@ Event random_event(std::mt19937_64& random, uint64_t* tick) {
   bool regular = random() % 16;
   e.address = regular ? 0x5555'0000'0000 + random() % 64 * 16 : random();
   switch (random() % 4) {
-    case 0: e.kind = Kind::kFree; e.op = static_cast<Op>(16 + random() % 8); break;
-    case 1: e.kind = Kind::kReallocBegin; e.op = Op::kRealloc; break;
+    case 0:
+      e.kind = Kind::kFree;
+      e.op = static_cast<Op>(16 + random() % 8);
+      break;
+    case 1:
+      e.kind = Kind::kReallocBegin;
+      e.op = Op::kRealloc;
+      break;
     case 2:
       e.kind = Kind::kReallocEnd;
       e.op = random() % 2 ? Op::kRealloc : Op::kReallocarray;
       break;
-    default: e.kind = Kind::kAlloc; e.op = static_cast<Op>(random() % 13);
+    default:
+      e.kind = Kind::kAlloc;
+      e.op = static_cast<Op>(random() % 13);
   }
   if (e.kind == Kind::kAlloc || e.kind == Kind::kReallocEnd) {
     e.size = regular ? random() % 4 * 24 : random();

@@ -4,7 +4,8 @@
 
 namespace malloscope::wire {
 
-EventDecoder::EventDecoder() : predictor_(std::make_unique<Predictor>()), zstd_(ZSTD_createDCtx()) {}
+EventDecoder::EventDecoder()
+    : predictor_(std::make_unique<Predictor>()), zstd_(ZSTD_createDCtx()) {}
 EventDecoder::~EventDecoder() { ZSTD_freeDCtx(zstd_); }
 
 std::optional<std::vector<uint8_t>> decompress(ZSTD_DCtx* context, std::span<const uint8_t> stored,

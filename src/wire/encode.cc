@@ -8,8 +8,8 @@
 namespace malloscope::wire {
 
 // How much a column may take for one event: an address is at most two varints.
-static constexpr size_t kWidest[kColumns] = {1, 1, kMaxVarintBytes, kMaxVarintBytes, kMaxVarintBytes,
-                                             2 * kMaxVarintBytes};
+static constexpr size_t kWidest[kColumns] = {
+    1, 1, kMaxVarintBytes, kMaxVarintBytes, kMaxVarintBytes, 2 * kMaxVarintBytes};
 
 // Streams this short are not worth a frame.
 static constexpr size_t kWorthCompressing = 48;

@@ -63,13 +63,34 @@ inline constexpr int kOps = 29;
 
 // The names of the report's `calls`; empty for the numbers that are not in use.
 inline constexpr const char* kOpNames[kOps] = {
-    "malloc",      "calloc",    "realloc",        "reallocarray",
-    "memalign",    "aligned_alloc", "posix_memalign", "valloc",
-    "pvalloc",     "new",       "new_array",      "new_aligned",
-    "new_array_aligned", "",    "",               "",
-    "free",        "free_sized", "free_aligned_sized", "cfree",
-    "delete",      "delete_array", "delete_aligned", "delete_array_aligned",
-    "mmap",        "munmap",    "mremap",         "brk",
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "new",
+    "new_array",
+    "new_aligned",
+    "new_array_aligned",
+    "",
+    "",
+    "",
+    "free",
+    "free_sized",
+    "free_aligned_sized",
+    "cfree",
+    "delete",
+    "delete_array",
+    "delete_aligned",
+    "delete_array_aligned",
+    "mmap",
+    "munmap",
+    "mremap",
+    "brk",
     "sbrk",
 };
 
@@ -127,20 +148,22 @@ MSCOPE_FAST uint64_t word_address(uint64_t word) { return word >> 21 << 4; }
 MSCOPE_FAST uint64_t block_word(StackId stack, Op op, uint64_t size) {
   return static_cast<uint64_t>(raw(stack)) << 36 | static_cast<uint64_t>(op) << 32 | size;
 }
-MSCOPE_FAST StackId block_stack(uint64_t word) { return StackId{static_cast<uint32_t>(word >> 36)}; }
+MSCOPE_FAST StackId block_stack(uint64_t word) {
+  return StackId{static_cast<uint32_t>(word >> 36)};
+}
 MSCOPE_FAST Op block_op(uint64_t word) { return static_cast<Op>(word >> 32 & 15); }
 MSCOPE_FAST uint64_t block_size(uint64_t word) { return word & 0xffffffff; }
 
 // Kinds of extended records. Words after the first:
 enum Extended : uint64_t {
-  kTime = 1,        // tick: the absolute time that the next short record counts from.
-  kWide = 2,        // tick, address, size, stack; payload: kind << 8 | op.
+  kTime = 1,          // tick: the absolute time that the next short record counts from.
+  kWide = 2,          // tick, address, size, stack; payload: kind << 8 | op.
   kMappingEvent = 3,  // tick, address, size, stack, other; payload: flags << 8 | op.
-  kStack = 4,       // id << 32 | owner, generation << 32 | frames kept of the owner's stack,
-                    // then the new return addresses, outermost first. payload: flags.
-  kModule = 5,      // start, end, load bias, generation << 32 | build-id bytes << 16 | path bytes,
-                    // then the build-id and the path, each padded to a word.
-  kThreadName = 6,  // 16 bytes of name.
+  kStack = 4,         // id << 32 | owner, generation << 32 | frames kept of the owner's stack,
+                      // then the new return addresses, outermost first. payload: flags.
+  kModule = 5,       // start, end, load bias, generation << 32 | build-id bytes << 16 | path bytes,
+                     // then the build-id and the path, each padded to a word.
+  kThreadName = 6,   // 16 bytes of name.
   kNotFollowed = 7,  // The name of a program that was exec'd without the recorder, padded with
                      // zeros; payload: the Obstacle of base/elf.h, or kGainsRights.
 };
@@ -159,7 +182,9 @@ inline constexpr uint64_t kInterrupted = uint64_t{1} << 63;
 MSCOPE_FAST uint64_t extended_word(Extended kind, uint64_t words, uint64_t payload = 0) {
   return payload << 24 | words << 12 | static_cast<uint64_t>(kind) << 4;
 }
-MSCOPE_FAST Extended extended_kind(uint64_t word) { return static_cast<Extended>(word >> 4 & 0xff); }
+MSCOPE_FAST Extended extended_kind(uint64_t word) {
+  return static_cast<Extended>(word >> 4 & 0xff);
+}
 MSCOPE_FAST uint64_t extended_words(uint64_t word) { return word >> 12 & kMaxExtendedWords; }
 MSCOPE_FAST uint64_t extended_payload(uint64_t word) { return word >> 24; }
 

@@ -30,7 +30,7 @@ struct Welcome {
   uint32_t version = kHandshakeVersion;
   uint32_t image_slot = 0;
   uint32_t segment_count = 0;
-  uint64_t bytes = 0;  // Of the shared memory, whose descriptor comes with this message.
+  uint64_t bytes = 0;           // Of the shared memory, whose descriptor comes with this message.
   char preload_path[128] = {};  // What LD_PRELOAD must name for children to be recorded.
 };
 

@@ -33,9 +33,9 @@ inline constexpr uint32_t kLanes = 8192;
 inline constexpr uint32_t kNoSegment = 0;  // Segments are numbered from 1.
 
 struct Settings {
-  uint32_t tick_shift = 8;       // A tick is 2^tick_shift clock cycles.
-  uint32_t follow = 1;           // Re-add LD_PRELOAD at exec.
-  uint32_t drop_when_full = 0;   // --on-full=drop
+  uint32_t tick_shift = 8;      // A tick is 2^tick_shift clock cycles.
+  uint32_t follow = 1;          // Re-add LD_PRELOAD at exec.
+  uint32_t drop_when_full = 0;  // --on-full=drop
   uint32_t reserved = 0;
   uint64_t cycles_per_ms = 1'000'000;
 };
@@ -57,25 +57,25 @@ enum class ImageState : uint32_t {
   kFree = 0,
   kClaimed,  // By a forked child that is filling it in, or by the collector for an exec'd image.
   kLive,
-  kEnded,    // Its end was announced (exec); the collector alone frees the slot.
+  kEnded,  // Its end was announced (exec); the collector alone frees the slot.
 };
 
 struct alignas(64) ImageSlot {
   std::atomic<uint32_t> state;
   int32_t pid;
-  uint32_t parent_slot;   // For a forked child: the slot it was forked from, and ...
-  uint32_t parent_stamp;  // ... that slot's stamp, since slots are used again.
+  uint32_t parent_slot;         // For a forked child: the slot it was forked from, and ...
+  uint32_t parent_stamp;        // ... that slot's stamp, since slots are used again.
   std::atomic<uint32_t> stamp;  // Counts the images that have used this slot.
-  uint32_t exit_known;    // Set with exit_code by the exit hooks.
+  uint32_t exit_known;          // Set with exit_code by the exit hooks.
   int32_t exit_code;
   uint32_t reserved;
-  uint64_t forked_tick;   // When fork was called, as far as is known.
+  uint64_t forked_tick;  // When fork was called, as far as is known.
   uint64_t start_tick;
   // Events that found no lane, no memory or no room; never forgotten, always reported.
   std::atomic<uint64_t> dropped;
   std::atomic<uint64_t> truncated_stacks;
   std::atomic<uint64_t> unwind_failures;
-  std::atomic<uint64_t> private_bytes;  // What the recorder has mapped for itself.
+  std::atomic<uint64_t> private_bytes;       // What the recorder has mapped for itself.
   std::atomic<uint64_t> unclaimed_children;  // Forked children that found no image slot.
 };
 
@@ -129,8 +129,7 @@ class SharedMemory {
     return reinterpret_cast<ImageSlot*>(base_ + sizeof(Control))[slot];
   }
   LaneSlot& lane(uint32_t slot) const {
-    return reinterpret_cast<LaneSlot*>(base_ + sizeof(Control) +
-                                       kImages * sizeof(ImageSlot))[slot];
+    return reinterpret_cast<LaneSlot*>(base_ + sizeof(Control) + kImages * sizeof(ImageSlot))[slot];
   }
   // 1 + the lane that holds segment `number`, or 0.
   std::atomic<uint32_t>& segment_owner(uint32_t number) const {
