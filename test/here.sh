@@ -60,8 +60,5 @@ program_of() { # LAUNCHER NAME
 # The collector of a recording, which no tool names: the other process of
 # malloscope's that has the trace open.
 collector_of() { # TRACE
-  for p in /proc/[0-9]*; do
-    ls -l "$p/fd" 2>/dev/null | grep -q -- "-> $(realpath "$1")\$" && basename "$p" && return
-  done
-  return 1
+  find /proc/[0-9]*/fd -lname "$(realpath "$1")" 2>/dev/null | cut -d/ -f3 | grep -m 1 .
 }

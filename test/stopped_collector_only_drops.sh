@@ -7,7 +7,7 @@ cat >busy.c <<'C'
 #include <stdlib.h>
 #include <unistd.h>
 int main(void) {
-  sleep(1);
+  sleep(2);
   for (long i = 0; i < 20000000; ++i) free(malloc(24 + i % 8));
   return write(1, "done\n", 5) != 5;
 }

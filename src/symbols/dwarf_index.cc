@@ -88,7 +88,7 @@ std::string file_name(Dwarf_Files* files, size_t index, std::string_view folder)
 
 struct DwarfIndex::State {
   struct End {
-    void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
+    void operator()(Dwarf* handle) const { dwarf_end(handle); }
   };
   std::unique_ptr<Dwarf, End> dwarf;
   std::vector<ElfFile::Range> code;

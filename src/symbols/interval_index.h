@@ -15,6 +15,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace malloscope::symbols {
@@ -32,11 +34,13 @@ class IntervalIndex {
 
   explicit IntervalIndex(std::vector<Interval> intervals) {
     std::erase_if(intervals, [](const Interval& i) { return i.start >= i.end; });
-    std::stable_sort(intervals.begin(), intervals.end(),
-                     [](const Interval& a, const Interval& b) { return a.start < b.start; });
+    std::vector<uint32_t> order(intervals.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::ranges::sort(order, {}, [&](uint32_t i) { return std::pair(intervals[i].start, i); });
     // The ranges that hold the current address, and some that have ended under one that has not.
     std::vector<Interval> open;
-    for (const Interval& next : intervals) {
+    for (uint32_t i : order) {
+      const Interval& next = intervals[i];
       close_until(&open, next.start);
       open.push_back(next);
       begin_segment(next.start, next.value);

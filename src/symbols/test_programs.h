@@ -95,7 +95,7 @@ inline std::string describe(const Shape& shape) {
 extern "C" int c_checksum(const char* text, int bytes);
 )");
   folder.write("shapes.cc", R"(
-#include "deep/../deep/shapes.h"
+#include <deep/../deep/shapes.h>
 #include <functional>
 #include <stdexcept>
 namespace {
@@ -163,7 +163,7 @@ int c_checksum(const char* text, int bytes) {
 #include <cstdio>
 #include <numeric>
 #include <unordered_map>
-#include "deep/shapes.h"
+#include <deep/shapes.h>
 static int counter;
 static void count(const char* what, int (*fn)(const char*, int)) { counter += fn(what, -1); }
 struct Walker {

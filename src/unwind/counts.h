@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 
 namespace malloscope::unwind {
 
@@ -21,6 +22,12 @@ struct Counts {
 };
 
 inline constinit Counts counts = {};
+
+inline void reset(Counts& all) {
+  for (auto* each : {&all.cut, &all.no_cfi, &all.no_module, &all.unreadable, &all.not_outward,
+                     &all.slow, &all.no_memory, &all.modules_lost})
+    each->store(0, std::memory_order_relaxed);
+}
 
 inline void count(std::atomic<uint64_t>& what) { what.fetch_add(1, std::memory_order_relaxed); }
 

@@ -231,6 +231,7 @@ void start(Arena& arena) {
     entry.store(nullptr, std::memory_order_relaxed);
   }
   rule_cache.reset();
+  reset(counts);
   // Another thread of the parent may have been inside dlclose; it does not exist here.
   uint64_t bits = epoch_bits.load(std::memory_order_relaxed);
   epoch_bits.store((bits & ~(kOneGeneration - 1)) + kOneGeneration, std::memory_order_release);

@@ -147,6 +147,10 @@ Captured StackMemo::capture(Start start) {
       ending = Ending::kZero;
       break;
     }
+    if (fresh == 1 && leaves_.is_on()) {
+      Captured captured;
+      if (has_leaf(frames_[capacity_ - 1].key, at, &captured)) return captured;
+    }
     Rule rule;
     uint32_t i = hint(at.slot);
     if (i < valid_ && frames_[i].slot == at.slot && frames_[i].key == at.key &&
@@ -165,11 +169,6 @@ Captured StackMemo::capture(Start start) {
     } else {
       rule = rule_of(at.key);
     }
-    if (fresh == 1 && leaves_.is_on()) {
-      Captured captured;
-      if (has_leaf(frames_[capacity_ - 1].key, at, &captured)) return captured;
-    }
-
     if (size_ + fresh == capacity_ && !grow()) [[unlikely]] {
       ending = Ending::kTooDeep;
       break;
@@ -213,13 +212,15 @@ void StackMemo::append(uint32_t base, uint32_t fresh, uint32_t uncertified, Endi
   uint32_t word_end = base > 0 ? frames_[base - 1].word_end : 0;
   if (own_words_ > word_end) own_words_ = word_end;
   size_ = base + fresh;
-  valid_ = size_ - uncertified;
-  if (word_end + 3 * fresh > word_capacity_ && !grow_words(word_end + 3 * fresh)) valid_ = base;
+  // Should a signal handler jump out of here, no half-written frame is believed.
+  valid_ = base;
+  uint32_t valid = size_ - uncertified;
+  if (word_end + 3 * fresh > word_capacity_ && !grow_words(word_end + 3 * fresh)) valid = base;
   if (base == 0) {
     root_stopped_ = ending >= Ending::kNoCfi;
     root_unknown_ = ending == Ending::kUnknown;
     uneasy_ = root_unknown_ || epoch_.unloading();
-    if (ending == Ending::kBroken) valid_ = 0;
+    if (ending == Ending::kBroken) valid = 0;
   }
 
   uint64_t hash =
@@ -233,7 +234,7 @@ void StackMemo::append(uint32_t base, uint32_t fresh, uint32_t uncertified, Endi
     frame.hash = hash;
     frame.owner = frame.self = StackId::kNone;
     keys_[i] = frame.key;
-    if (i >= valid_) continue;
+    if (i >= valid) continue;
 
     State outer = beyond;
     bool outer_fp_live = false;
@@ -250,6 +251,8 @@ void StackMemo::append(uint32_t base, uint32_t fresh, uint32_t uncertified, Endi
     frame.fp_live = frame.rule.reads_fp() || (frame.rule.passes_fp() && outer_fp_live);
     hint(frame.slot) = static_cast<uint16_t>(i);
   }
+  asm volatile("" ::: "memory");
+  valid_ = valid;
 }
 
 // The words that the step from `frame` to `outer` has loaded, so that from the
@@ -418,6 +421,7 @@ MSCOPE_SLOW bool StackMemo::grow() {
   frames_ = frames;
   keys_ = keys;
   hints_ = reinterpret_cast<uint16_t*>(memory + frame_bytes + key_bytes);
+  asm volatile("" ::: "memory");  // First the room, then its size: see append().
   hint_mask_ = hints - 1;
   capacity_ = capacity;
   for (uint32_t i = 0; i < valid_; ++i) hint(frames_[i].slot) = static_cast<uint16_t>(i);

@@ -33,6 +33,7 @@ class StackMemo {
   // been defined, since later captures will build on it.
   void name(StackId id);
 
+  // Forgets everything; also after a signal handler has jumped out of a capture.
   void clear();
 
   // For tests and benchmarks: how much the last capture had to unwind.

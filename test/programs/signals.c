@@ -4,9 +4,9 @@
 // so whatever goes wrong is ours. Every call is counted once (F18, F19).
 //
 // build: -Wl,-rpath,$ORIGIN -L. -lbump
-// run: allocate n=2000 long=20000
-// run: allocate_in_threads n=2000 long=20000
-// run: jump n=2000 long=20000
+// run: allocate n=2000 long=6000
+// run: allocate_in_threads n=2000 long=6000
+// run: jump n=2000 long=6000
 // expect allocate: in_handler allocations=3*n allocated_bytes=3*n*40
 // expect allocate_in_threads: in_handler allocations=3*n allocated_bytes=3*n*40
 // expect jump: after_the_jump allocations=n allocated_bytes=56*n live_blocks=n
