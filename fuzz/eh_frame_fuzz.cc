@@ -4,6 +4,8 @@
 
 #include "unwind/eh_frame.h"
 
+#include <initializer_list>
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace malloscope::unwind;
   if (size < 2) return 0;

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace malloscope::trace {
 
@@ -154,7 +155,8 @@ class TickOrder {
 
   bool search() {
     if (order_.size() == wanted_) return true;
-    if (++steps_ > kPatience) return false;
+    // How far each thread has come decides what is live, so no such place is tried twice.
+    if (been_.size() > kPatience || !been_.insert(next_).second) return false;
     for (size_t i = 0; i < threads_.size(); ++i) {
       if (next_[i] == threads_[i].size()) continue;
       const Event& event = threads_[i][next_[i]];
@@ -171,14 +173,14 @@ class TickOrder {
     return false;
   }
 
-  static constexpr int kPatience = 20'000;
+  static constexpr size_t kPatience = 50'000;
   Listener* listener_;
   std::span<const std::span<const Event>> threads_;
   std::vector<size_t> next_;
   std::vector<const Event*> order_;
   std::map<std::pair<ImageId, uint64_t>, bool> live_;
+  std::set<std::vector<size_t>> been_;
   size_t wanted_ = 0;
-  int steps_ = 0;
 };
 
 }  // namespace

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace that was recorded once and is read for ever, whole, cut and damaged.
+
+#include "trace/event_stream.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <random>
+
+namespace malloscope::trace {
+namespace {
+
+struct Counter : Listener {
+  uint64_t allocations = 0, started = 0, ended = 0;
+  void image_started(const Image&) override { ++started; }
+  void image_ended(const Image&) override { ++ended; }
+  void events(std::span<const wire::Event> events) override {
+    for (const wire::Event& e : events) allocations += e.kind == wire::Kind::kAlloc;
+  }
+};
+
+std::string golden() {
+  std::ifstream file(MSCOPE_SOURCE "/test/traces/v1-fork.mscope", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class EventStream : public testing::Test {
+ protected:
+  Result<Tables> read(const std::string& bytes, Counter* counter) {
+    path_ = testing::TempDir() + "malloscope-" + std::to_string(getpid()) + ".mscope";
+    std::ofstream(path_, std::ios::binary) << bytes;
+    return stream(path_, counter);
+  }
+  void TearDown() override { unlink(path_.c_str()); }
+  std::string path_;
+};
+
+TEST_F(EventStream, ReadsVersionOne) {
+  Counter counter;
+  auto tables = read(golden(), &counter);
+  ASSERT_TRUE(tables) << tables.error().sentence;
+  EXPECT_TRUE(tables->complete);
+  EXPECT_EQ(counter.allocations, 3600u);
+  EXPECT_EQ(counter.started, 2u);
+  EXPECT_EQ(counter.ended, 2u);
+  EXPECT_EQ(tables->images[1].parent, ImageId{1});
+  EXPECT_EQ(tables->images[1].exit->code, 7);
+  EXPECT_FALSE(tables->images[0].modules.empty());
+}
+
+TEST_F(EventStream, ReadsAFileCutAnywhereUpToTheCut) {
+  std::string whole = golden();
+  uint64_t before = 0;
+  for (size_t size = 0; size < whole.size(); ++size) {
+    Counter counter;
+    auto tables = read(whole.substr(0, size), &counter);
+    if (!tables) {
+      // Only if not even the header is there.
+      ASSERT_LT(size, 300u) << tables.error().sentence;
+      continue;
+    }
+    // The index after the end is not missed.
+    if (!tables->end_tick) {
+      ASSERT_FALSE(tables->complete) << size;
+      ASSERT_FALSE(tables->incomplete_because.empty());
+    }
+    ASSERT_GE(counter.allocations, before) << "a longer file cannot hold less";
+    before = counter.allocations;
+  }
+  EXPECT_EQ(before, 3600u);
+}
+
+TEST_F(EventStream, RefusesEveryFlippedByte) {
+  std::string whole = golden();
+  std::mt19937 random(1);
+  // But for the index behind the end, which is not needed to read the file.
+  size_t index = whole.rfind("MSck");
+  for (size_t at = 0; at < index; ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 + random() % 255));
+    Counter counter;
+    auto tables = read(damaged, &counter);
+    // A length that became too large looks like a cut; everything else is noticed.
+    if (tables) {
+      EXPECT_FALSE(tables->complete) << "byte " << at;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace malloscope::trace
