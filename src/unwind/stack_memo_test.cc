@@ -543,7 +543,30 @@ TEST_F(StackMemoTest, DoesNotKnowALeafWhoseOuterFramesHaveChanged) {
       ASSERT_EQ(memo->capture(hook(0)).id, StackId{2});
       at(slots[changed]) = Function{kPlain, 1}.key(1);  // Called from another line.
       EXPECT_EQ(memo->capture(hook(0)).id, StackId::kNone) << outer_frames << " " << changed;
+      // Not even when the memo has already learnt of the change, by the other leaf.
+      memo->capture(hook(1));
+      memo->name(StackId{4});
+      EXPECT_EQ(memo->capture(hook(0)).id, StackId::kNone) << outer_frames << " " << changed;
     }
+}
+
+TEST_F(StackMemoTest, TellsManyLeavesOfOneCallerApart) {
+  Machine m(1);
+  Memo memo(m.bounds());
+  Ledger ledger;
+  constexpr unsigned kLeaves = 250;  // Many for 256 sets of two.
+  for (unsigned site = 0; site < kLeaves; ++site)
+    rule_cache.insert(Function{kPlain, 1}.key(site), Function{kPlain, 1}.rule(),
+                      epoch().generation(), arena);
+  for (int i = 0; i < 4; ++i) m.call({kPlain, 1});
+  uint64_t known = 0;
+  for (unsigned i = 0; i < 40 * kLeaves; ++i) {
+    m.stack().regs.key = Function{kPlain, 1}.key(i * 7 % kLeaves);
+    Captured captured = memo->capture(m.hook());
+    known += captured.id != StackId::kNone;
+    ASSERT_TRUE(ledger.check(captured, m.truth(), memo.memo)) << i;
+  }
+  EXPECT_GT(known, 10 * kLeaves);
 }
 
 TEST_F(StackMemoTest, DoesNotKnowALeafOnAnotherFp) {
