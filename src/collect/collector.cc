@@ -110,12 +110,13 @@ class Collector {
   }
 
  private:
-  // Tells the recorded processes that we are alive. A thread of its own, since the disk may keep
+  // Tells the recorded processes that we are alive, and that a millisecond has passed (tick_now()
+  // in record/recorder.h). A thread of its own, since the disk may keep
   // us waiting for longer than they are patient; a stopped or killed collector stops it too.
   void beat(std::stop_token stop) {
     while (!stop.stop_requested()) {
       shared_.control().heartbeat.fetch_add(1, std::memory_order_release);
-      usleep(10'000);
+      usleep(1000);
     }
   }
 

@@ -30,7 +30,8 @@ using namespace malloscope::record;
 
 MSCOPE_EXPORT pid_t fork() {
   // The child learns from its wiped memory that it is one; here it only learns when.
-  if (inherited.shared) inherited.fork_tick = tick_now(thread);
+  if (inherited.shared && !inherited.clock_forbidden.load())
+    inherited.fork_tick = cycles() >> inherited.tick_shift;
   pid_t child = real.fork();
   if (child == 0 && thread->outer == 0) wake_thread();
   return child;
@@ -53,9 +54,9 @@ MSCOPE_EXPORT int prctl(int option, ...) {
   bool forbids_clock = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
                        (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
   if (!forbids_clock || !inherited.process) return real.prctl(option, a, b, c, d);
-  process().clock_forbidden.store(1);
+  inherited.clock_forbidden.store(1);
   int result = real.prctl(option, a, b, c, d);
-  if (result != 0) process().clock_forbidden.store(0);
+  if (result != 0) inherited.clock_forbidden.store(0);
   if (result == 0 && option == PR_SET_SECCOMP) unwind::forbid_syscalls();
   return result;
 }

@@ -81,7 +81,7 @@ static uint32_t wait_for_segment(uint32_t lane) {
   uint64_t heartbeat = control.heartbeat.load(std::memory_order_relaxed);
   if (inherited.drop_when_full) return wire::kNoSegment;
 
-  bool no_clock = process().clock_forbidden.load(std::memory_order_relaxed) != 0;
+  bool no_clock = inherited.clock_forbidden.load(std::memory_order_relaxed) != 0;
   uint64_t returned = control.segments_returned.load(std::memory_order_relaxed);
   uint64_t patience = inherited.cycles_per_ms * 100;
   uint64_t since = no_clock ? 0 : cycles();

@@ -133,7 +133,7 @@ bool meet_collector() {
 
 // A forked child takes a slot of its own. `inherited` still holds the parent's.
 bool enter_as_child() {
-  uint64_t now = cycles() >> inherited.tick_shift;
+  uint64_t now = inherited.clock_forbidden.load() ? 0 : cycles() >> inherited.tick_shift;
   for (uint32_t slot = 0; slot < wire::kImages; ++slot) {
     wire::ImageSlot& child = inherited.shared.image(slot);
     uint32_t free = static_cast<uint32_t>(wire::ImageState::kFree);

@@ -33,7 +33,6 @@ struct Process {
   std::atomic<ThreadState*> late;  // What departed threads write through, one at a time.
   std::atomic<uint32_t> late_taken;
   std::atomic<uint64_t> stalled_at;  // 1 + the heartbeat at which the collector was found dead.
-  std::atomic<uint32_t> clock_forbidden;  // Reading the clock would kill the process (seccomp).
 };
 
 // Survives a fork; the child finds its parent's values here.
@@ -46,6 +45,7 @@ struct Inherited {
   uint32_t image_slot;
   uint32_t image_stamp;
   uint64_t fork_tick;  // When fork was last called, if it was called by that name.
+  std::atomic<uint32_t> clock_forbidden;  // Reading the clock would kill the process (seccomp).
   bool follow;
   bool drop_when_full;
   bool inert;              // Nobody to record for, in this process and all its children.

@@ -13,6 +13,20 @@
 
 namespace malloscope::record {
 
+uint64_t tick_among_threads(ThreadState* t) {
+  if (inherited.clock_forbidden.load(std::memory_order_relaxed)) [[unlikely]]
+    return t->lane.last_tick() + 1;
+  return cycles_ordered() >> inherited.tick_shift;
+}
+
+uint64_t tick_alone(ThreadState* t, uint32_t beat) {
+  if (inherited.clock_forbidden.load(std::memory_order_relaxed)) [[unlikely]]
+    return t->lane.last_tick() + 1;
+  t->untimed = 0;
+  t->last_beat = beat;
+  return cycles() >> inherited.tick_shift;
+}
+
 // A definition this long still fits in a segment; longer stacks are defined in pieces.
 static constexpr uint32_t kLongestDefinition = 1000;
 
@@ -113,7 +127,7 @@ void end_realloc(ThreadState* t, Op op, uintptr_t frame, void* block, size_t siz
 
 // Whether a signal handler runs on a stack of its own, which may lie anywhere.
 static bool on_alternate_stack() {
-  if (process().clock_forbidden.load(std::memory_order_relaxed)) return true;  // Cannot ask.
+  if (inherited.clock_forbidden.load(std::memory_order_relaxed)) return true;  // Cannot ask.
   stack_t stack = {};
   sys::call(SYS_sigaltstack, 0, sys::arg(&stack));
   return stack.ss_flags & SS_ONSTACK;
@@ -178,6 +192,8 @@ void leave_nested(const Nested& nested) {
   if (nested.outer_state != t) {
     t->outer = ThreadState::kIdle;
     thread = nested.outer_state;
+    // What comes after this in the other lane must be timed to come after it.
+    thread->untimed = thread->most_untimed;
     return;
   }
   t->inner = nested.inner;

@@ -21,12 +21,25 @@ using wire::Op;
 // The frame of the hook itself: its return address and the caller's frame pointer lie there.
 #define MSCOPE_FRAME reinterpret_cast<uintptr_t>(__builtin_frame_address(0))
 
-MSCOPE_FAST uint64_t tick_now(const ThreadState* t) {
-  if (process().clock_forbidden.load(std::memory_order_relaxed)) [[unlikely]]
-    return t->lane.last_tick() + 1;
-  // Alone, a thread can be out of order with nobody; see base/clock.h.
+uint64_t tick_among_threads(ThreadState* t);
+MSCOPE_SLOW uint64_t tick_alone(ThreadState* t, uint32_t beat);
+
+// The time of the event about to be written. With other threads about, an ordered read of the
+// clock (base/clock.h). A thread that is alone can be out of order with nobody, so there a plain
+// read will do, and only for every eighth event or when the collector's heart has beaten since
+// the last (once a millisecond): reading the clock is most of what an event costs. The events
+// between carry the time of the last one that was read.
+MSCOPE_FAST uint64_t tick_now(ThreadState* t) {
   bool alone = &__libc_single_threaded && __libc_single_threaded;
-  return (alone ? cycles() : cycles_ordered()) >> inherited.tick_shift;
+  if (!alone) [[unlikely]]
+    return tick_among_threads(t);
+  uint32_t beat =
+      static_cast<uint32_t>(inherited.shared.control().heartbeat.load(std::memory_order_relaxed));
+  if (t->untimed < t->most_untimed && beat == t->last_beat) [[likely]] {
+    ++t->untimed;
+    return t->lane.last_tick();
+  }
+  return tick_alone(t, beat);
 }
 
 // Signal handlers must see these stores in this order; the CPU needs no telling.

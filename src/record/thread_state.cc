@@ -79,6 +79,9 @@ ThreadState* new_state(int tid, uint8_t nesting) {
   state->exit_rounds = 0;
   state->recording = state->inner = 0;
   state->nested = nullptr;
+  // What interleaves with another lane of the same thread, or serves many, is always timed.
+  state->most_untimed = nesting == 0 && tid != 0 ? 7 : 0;
+  state->untimed = state->most_untimed;
   if (!state->lane.open(tid, nesting)) {
     push_idle(state);
     return nullptr;

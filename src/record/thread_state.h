@@ -43,6 +43,9 @@ struct ThreadState {
   int tid;
   ThreadState* nested;  // For signal handlers that interrupt this one.
   uint64_t next_idle;   // In the list of states without a thread.
+  uint32_t untimed;     // Events since the clock was last read; see tick_now().
+  uint32_t most_untimed;
+  uint32_t last_beat;
   LaneWriter lane;
   unwind::StackMemo memo;
 };

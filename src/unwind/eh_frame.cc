@@ -252,7 +252,7 @@ void Cursor::skip(uint64_t bytes) {
   }
 }
 
-uintptr_t frames_address(Section header) {
+uintptr_t frames_address(const Section& header) {
   Cursor in(header.bytes, header.bytes + header.size);
   if (in.byte() != 1) return 0;
   uint8_t encoding = in.byte();
@@ -262,7 +262,7 @@ uintptr_t frames_address(Section header) {
   return in.bad() ? 0 : address;
 }
 
-bool find_fde(Section header, Section frames, uintptr_t pc, Fde* out) {
+bool find_fde(const Section& header, const Section& frames, uintptr_t pc, Fde* out) {
   size_t table, count;
   if (search_table(header, &table, &count)) {
     // The last pair whose function starts at or before pc.
@@ -287,7 +287,7 @@ bool find_fde(Section header, Section frames, uintptr_t pc, Fde* out) {
   }
 }
 
-size_t scan_fdes(Section frames, bool (*each)(const Fde&, void* context), void* context) {
+size_t scan_fdes(const Section& frames, bool (*each)(const Fde&, void* context), void* context) {
   size_t offset = 0;
   for (Fde fde;;) {
     Entry entry = read_fde(frames, &offset, &fde);
@@ -460,15 +460,17 @@ class Interpreter {
   unsigned depth_ = 0;
 };
 
-// Whether an expression is just `register + offset` (DW_OP_breg), followed by `then`.
-bool is_plain(Cursor in, unsigned reg, int64_t* offset, const uint8_t* then, size_t then_size) {
-  if (in.byte() != 0x70 + reg) return false;
+// Whether a place is given by an expression that is just `*(register + *offset)`,
+// or `register + *offset` if not `loaded`.
+[[gnu::noinline]] bool is_plain(const Fde& fde, const Place& place, unsigned reg, bool loaded,
+                                int64_t* offset) {
+  constexpr uint8_t kBreg0 = 0x70, kDeref = 0x06;
+  Cursor in = expression(fde, place);
+  if (in.byte() != kBreg0 + reg) return false;
   *offset = in.sleb();
-  return !in.bad() && in.left() == then_size &&
-         (then_size == 0 || memcmp(in.at(), then, then_size) == 0);
+  if (loaded && in.byte() != kDeref) return false;
+  return !in.bad() && in.done();
 }
-
-constexpr uint8_t kDeref[1] = {0x06};
 
 }  // namespace
 
@@ -498,13 +500,11 @@ Rule compile(const Fde& fde, const SmallRow& row, uintptr_t key) {
 
   int64_t offset = 0;
   if (fde.signal) {
-    auto at = [&](const Place& place, int wanted) {
-      return place.kind == Place::kAtExpression &&
-             is_plain(expression(fde, place), arch::kSp, &offset, nullptr, 0) && offset == wanted;
-    };
-    bool usual = cfa.kind == Place::kIsExpression &&
-                 is_plain(expression(fde, cfa), arch::kSp, &offset, kDeref, sizeof kDeref) &&
-                 offset == arch::kSignalSp && at(pc, arch::kSignalPc) && at(fp, arch::kSignalFp);
+    bool usual = cfa.kind == Place::kIsExpression && pc.kind == Place::kAtExpression &&
+                 fp.kind == Place::kAtExpression && is_plain(fde, cfa, arch::kSp, true, &offset) &&
+                 offset == arch::kSignalSp && is_plain(fde, pc, arch::kSp, false, &offset) &&
+                 offset == arch::kSignalPc && is_plain(fde, fp, arch::kSp, false, &offset) &&
+                 offset == arch::kSignalFp;
     return Rule(usual ? Rule::kSignal : Rule::kSlow);
   }
 
@@ -512,11 +512,10 @@ Rule compile(const Fde& fde, const SmallRow& row, uintptr_t key) {
   // The caller's sp is the CFA, unless it says otherwise.
   if (row.sp.kind != Place::kUnset) return Rule(Rule::kSlow);
 
-  if (cfa.kind == Place::kIsExpression &&
-      is_plain(expression(fde, cfa), arch::kFp, &offset, kDeref, sizeof kDeref)) {
+  if (cfa.kind == Place::kIsExpression && is_plain(fde, cfa, arch::kFp, true, &offset)) {
     int64_t saved = 0;
-    bool usual = fp.kind == Place::kAtExpression &&
-                 is_plain(expression(fde, fp), arch::kFp, &saved, nullptr, 0) && saved == 0;
+    bool usual = fp.kind == Place::kAtExpression && is_plain(fde, fp, arch::kFp, false, &saved) &&
+                 saved == 0;
     return usual ? Rule::make(Rule::kFpDeref, offset, 0) : Rule(Rule::kSlow);
   }
 
@@ -534,9 +533,15 @@ Rule compile(const Fde& fde, const SmallRow& row, uintptr_t key) {
   return Rule(Rule::kSlow);
 }
 
-Rule rule_from(Section header, Section frames, uintptr_t key) {
-  Fde fde;
+// Apart from the search, so that the two do not need their room at the same time: all
+// this may have to run on a small stack.
+[[gnu::noinline]] static Rule compile_at(const Fde& fde, uintptr_t pc, uintptr_t key) {
   Rows<SmallRow> rows;
+  return run(fde, pc, &rows) ? compile(fde, rows.now, key) : Rule(Rule::kStop);
+}
+
+Rule rule_from(const Section& header, const Section& frames, uintptr_t key) {
+  Fde fde;
   uintptr_t pc = lookup_pc(key);
   if (!find_fde(header, frames, pc, &fde)) {
     // A function that nobody calls, yet others return to at its first byte: its
@@ -547,8 +552,7 @@ Rule rule_from(Section header, Section frames, uintptr_t key) {
     if (!fde.signal) return Rule(Rule::kEnd);
     pc = key;
   }
-  if (!run(fde, pc, &rows)) return Rule(Rule::kStop);
-  return compile(fde, rows.now, key);
+  return compile_at(fde, pc, key);
 }
 
 }  // namespace malloscope::unwind

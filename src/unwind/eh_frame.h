@@ -59,16 +59,16 @@ struct Fde {
 };
 
 // Where the .eh_frame section is that a header belongs to. 0 if it does not say.
-uintptr_t frames_address(Section header);
+uintptr_t frames_address(const Section& header);
 
 // By the header's search table, or by a scan of all if there is no usable table
 // (`header` may be empty).
-bool find_fde(Section header, Section frames, uintptr_t pc, Fde* out);
+bool find_fde(const Section& header, const Section& frames, uintptr_t pc, Fde* out);
 
 // Calls `each` with every well-formed FDE until it returns true; stops at the
 // section's terminator or at the first entry that makes no sense.
 // Returns the offset at which it stopped.
-size_t scan_fdes(Section frames, bool (*each)(const Fde&, void* context), void* context);
+size_t scan_fdes(const Section& frames, bool (*each)(const Fde&, void* context), void* context);
 
 // Where a register of the caller can be found.
 struct Place {
@@ -113,7 +113,7 @@ struct SmallRow {
 // DW_CFA_remember_state (compilers nest one deep).
 template <typename Row>
 struct Rows {
-  static constexpr unsigned kRemembered = 4;
+  static constexpr unsigned kRemembered = 2;
   Row now, initial, remembered[kRemembered];
 };
 
@@ -128,6 +128,6 @@ Cursor expression(const Fde& fde, const Place& place);
 Rule compile(const Fde& fde, const SmallRow& row, uintptr_t key);
 
 // All of it: kStop if nothing is found or understood.
-Rule rule_from(Section header, Section frames, uintptr_t key);
+Rule rule_from(const Section& header, const Section& frames, uintptr_t key);
 
 }  // namespace malloscope::unwind

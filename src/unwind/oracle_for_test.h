@@ -18,6 +18,19 @@
 
 namespace malloscope::unwind {
 
+// They do not follow switched stacks and see errors in every word we read there.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 // In wiped memory itself: empty again in a forked child, as the recorder's is.
 inline Arena& test_arena() {
   static Arena& arena = *new (map_wiped_on_fork(kPageBytes)) Arena;

@@ -96,18 +96,20 @@ MSCOPE_FAST Rule StackMemo::rule_of(uintptr_t key) {
 // Checks the words [0, word_end), last first. The index of the first that does
 // not hold, or kAllHold.
 MSCOPE_FAST uint32_t StackMemo::first_bad(uint32_t word_end) {
-  uint32_t i = word_end;
-  while (i > own_words_) {
-    --i;
+  const Word* const first = words_;
+  const Word* word = first + word_end;
+  for (const Word* own_end = first + own_words_; word > own_end;) {
+    --word;
     uintptr_t value;
-    if (!reader_.load(words_[i].address, &value) || value != words_[i].value) return i;
+    if (!reader_.load(word->address, &value) || value != word->value)
+      return static_cast<uint32_t>(word - first);
   }
-  while (i > 0) {
-    --i;
-    const Word& word = words_[i];
-    if (__atomic_load_n(reinterpret_cast<const uintptr_t*>(word.address), __ATOMIC_RELAXED) !=
-        word.value)
-      return i;
+#pragma GCC unroll 4
+  while (word > first) {
+    --word;
+    if (__atomic_load_n(reinterpret_cast<const uintptr_t*>(word->address), __ATOMIC_RELAXED) !=
+        word->value)
+      return static_cast<uint32_t>(word - first);
   }
   return kAllHold;
 }
@@ -296,7 +298,10 @@ MSCOPE_FAST Captured StackMemo::result(uint32_t base, uint32_t fresh) {
   captured.stopped = root_stopped_;
   const Frame& leaf = frames_[last_end_ - 1];
   captured.hash = named(leaf.hash);
-  if (fresh == 0) captured.id = leaf.self;
+  if (fresh == 0 && leaf.self != StackId::kNone) {
+    captured.id = leaf.self;
+    return captured;
+  }
   // Frames whose stack was never defined (it was dropped) are told again.
   uint32_t kept = base;
   while (kept > 0 && frames_[kept - 1].owner == StackId::kNone) --kept;

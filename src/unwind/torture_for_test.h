@@ -253,6 +253,7 @@ void live_through(unsigned seed, int budget, bool bounds_known) {
 }
 
 TEST(TORTURE, EveryCaptureAgreesWithLibgcc) {
+  if (kSanitized) GTEST_SKIP();
   start(test_arena());
   handle(SIGUSR1, 0, on_signal);
   handle(SIGUSR2, SA_ONSTACK, on_signal);
@@ -264,6 +265,7 @@ TEST(TORTURE, EveryCaptureAgreesWithLibgcc) {
 
 #if !defined(__clang__)
 TEST(TORTURE, HasFramesThatAreRealigned) {
+  if (kSanitized) GTEST_SKIP();
   start(test_arena());
   auto pc = reinterpret_cast<uintptr_t>(&realigned_64);
   int found = 0;
@@ -292,6 +294,7 @@ void on_tick(int) {
 }
 
 TEST(TORTURE, AgreesWithLibgccInSignalsAtArbitraryPcs) {
+  if (kSanitized) GTEST_SKIP();
   start(test_arena());
   handle(SIGUSR1, 0, on_signal);
   handle(SIGUSR2, SA_ONSTACK, on_signal);
