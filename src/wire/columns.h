@@ -37,11 +37,12 @@ enum Column {
 };
 
 // Low five bits of a tag: an allocating entry point (0-12), or one of these, or
-// 16 + a freeing entry point.
+// the number of a freeing entry point (16-23), or 8 more if it was given a null pointer.
 inline constexpr uint8_t kCodeReallocEnd = 13;
 inline constexpr uint8_t kCodeReallocarrayEnd = 14;
 inline constexpr uint8_t kCodeReallocBegin = 15;
 inline constexpr uint8_t kCodeFirstFree = 16;
+inline constexpr uint8_t kCodeFirstFreeOfNull = 24;  // C++ programs delete many null pointers.
 inline constexpr uint8_t kCodeMask = 31;
 
 // High three bits. Of an event that makes a block: what was predicted.

@@ -17,7 +17,7 @@ Event random_event(std::mt19937_64& random, uint64_t* tick) {
   *tick += random() % 8 ? random() % 100 : random() % 100'000'000;
   e.tick = *tick;
   bool regular = random() % 16;
-  e.address = regular ? 0x5555'0000'0000 + random() % 64 * 16 : random();
+  e.address = random() % 8 == 0 ? 0 : regular ? 0x5555'0000'0000 + random() % 64 * 16 : random();
   switch (random() % 4) {
     case 0:
       e.kind = Kind::kFree;

@@ -118,9 +118,11 @@ bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], D
       }
       event.address = tag & kAddressIsLastFreed ? p.last_freed() : address();
       p.saw_block(event.address);
+    } else if (code >= kCodeFirstFreeOfNull) {
+      event.kind = Kind::kFree;
+      event.op = static_cast<Op>(code - kCodeFirstFreeOfNull + kCodeFirstFree);
     } else {
       event.kind = code == kCodeReallocBegin ? Kind::kReallocBegin : Kind::kFree;
-      if (code > static_cast<uint8_t>(Op::kDeleteArrayAligned)) return false;
       event.op = code == kCodeReallocBegin ? Op::kRealloc : static_cast<Op>(code);
       uint8_t age = tag >> kAgeShift;
       event.address = age == kAgeUnknown ? address() : p.made(age);

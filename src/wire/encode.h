@@ -52,6 +52,10 @@ class EventEncoder {
   }
 
   void release(uint8_t code, uint64_t tick, uint64_t address) {
+    if (address == 0 && code >= kCodeFirstFree) {
+      code = static_cast<uint8_t>(code - kCodeFirstFree + kCodeFirstFreeOfNull);
+      return put_tag_and_time(code, tick);
+    }
     uint8_t age = predictor_.age_of(address);
     if (age == kAgeUnknown) put_address(address);
     predictor_.saw_free(address);
