@@ -261,6 +261,7 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   send(pair[0], &exited, sizeof exited, MSG_NOSIGNAL);
   if (recv(pair[0], &message, sizeof message, 0) != sizeof message) {
     result.problem = "the collector was killed; the trace ends where it was";
+    session->remove_folder();
   } else if (message.kind == LauncherMessage::kStillRunning) {
     result.still_running = message.number;
   } else {

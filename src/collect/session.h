@@ -29,7 +29,7 @@ class Session {
   std::string preload_path() const;
   // Deletes the folder: the recording is over, nobody can join any more.
   void remove_folder();
-  // Leaves folder and memory to another process that shares them.
+  // Leaves it to another process to remove the folder.
   void disown() { owner_ = false; }
 
   wire::SharedMemory shared() const { return shared_; }
