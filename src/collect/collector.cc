@@ -422,6 +422,7 @@ class Collector {
   void pass() {
     uint64_t tick = tick_now();
     drain_.pass(tick);
+    shared_.control().passes.fetch_add(1, std::memory_order_relaxed);
     for (LiveImage& image : images_)
       image.end.peak_rss_bytes = std::max(image.end.peak_rss_bytes, peak_rss_of(image.pid));
     if (!rss_.result().empty()) {

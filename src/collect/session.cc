@@ -23,8 +23,8 @@
 
 namespace malloscope::collect {
 
-// 32 MiB in all: more than two million events.
-static constexpr uint32_t kSegments = 2048;
+// 40 MiB in all: some three million events, or five thousand idle threads.
+static constexpr uint32_t kSegments = 5120;
 
 // A first idea of the clock's speed, in 2 ms; at the end of the recording it is
 // measured again over all of it.

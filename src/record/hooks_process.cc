@@ -201,9 +201,11 @@ MSCOPE_EXPORT void* __deregister_frame_info(const void* section) {
 // How a forked child ends is told to nobody but its parent, unless the kernel is new enough; so
 // it is noted here. What the kernel tells later goes before this.
 static void note_exit(int code) {
-  if (!inherited.shared || !inherited.process ||
+  if (!inherited.shared || !inherited.process || inherited.clock_forbidden.load() ||
       process().phase.load(std::memory_order_relaxed) != Phase::kRecording)
     return;
+  // In a vfork child all this is its parent's.
+  if (sys::pid() != image().pid) return;
   image().exit_code = code & 0xff;
   image().exit_known = 1;
 }

@@ -83,6 +83,7 @@ static uint32_t wait_for_segment(uint32_t lane) {
 
   bool no_clock = inherited.clock_forbidden.load(std::memory_order_relaxed) != 0;
   uint64_t returned = control.segments_returned.load(std::memory_order_relaxed);
+  uint64_t passes = control.passes.load(std::memory_order_relaxed);
   uint64_t patience = inherited.cycles_per_ms * 100;
   uint64_t since = no_clock ? 0 : cycles();
   for (uint64_t round = 0;; ++round) {
@@ -95,6 +96,10 @@ static uint32_t wait_for_segment(uint32_t lane) {
     }
     uint64_t beat = control.heartbeat.load(std::memory_order_relaxed);
     uint64_t back = control.segments_returned.load(std::memory_order_relaxed);
+    // The collector has read everything, several times, and nothing came back: each segment is
+    // held by an idle thread. Waiting would last until one of them ends.
+    if (back != returned) passes = control.passes.load(std::memory_order_relaxed);
+    if (control.passes.load(std::memory_order_relaxed) - passes > 3) return wire::kNoSegment;
     bool moved = beat != heartbeat || back != returned;
     heartbeat = beat;
     returned = back;

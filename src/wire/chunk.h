@@ -58,7 +58,7 @@ static_assert(sizeof(ChunkHeader) == 48);
 inline constexpr uint32_t kMaxChunkBytes = 16 << 20;
 inline constexpr uint32_t kMaxChunkEvents = 1 << 16;
 // Nor is an epoch: it cannot hold more than the lanes do.
-inline constexpr uint64_t kMaxEpochEvents = 4'500'000;
+inline constexpr uint64_t kMaxEpochEvents = 5'300'000;
 
 uint64_t checksum(ChunkHeader header, std::span<const uint8_t> payload);
 

@@ -4,7 +4,7 @@
 //
 //     Control | ImageSlot x 1024 | LaneSlot x 8192 | owners | Segment x n
 //
-// A *lane* is one thread's way out: a chain of 16 KiB segments taken from one
+// A *lane* is one thread's way out: a chain of 8 KiB segments taken from one
 // pool, so that a thread that allocates once an hour holds one segment and a busy
 // one may fill them all. The thread appends words and then stores their number in
 // `committed`; the collector reads up to there, follows `next`, and gives a
@@ -51,6 +51,7 @@ struct alignas(64) Control {
   alignas(64) std::atomic<uint64_t> segments_taken;
   std::atomic<uint32_t> next_segment_hint;
   alignas(64) std::atomic<uint64_t> segments_returned;
+  std::atomic<uint64_t> passes;  // Of the collector over all lanes.
 };
 
 enum class ImageState : uint32_t {
@@ -95,7 +96,7 @@ struct alignas(64) LaneSlot {
   std::atomic<uint64_t> dropped;
 };
 
-inline constexpr size_t kSegmentBytes = 16 << 10;
+inline constexpr size_t kSegmentBytes = 8 << 10;
 inline constexpr uint32_t kSegmentWords = kSegmentBytes / 8 - 8;
 
 struct alignas(64) Segment {
