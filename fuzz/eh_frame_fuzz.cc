@@ -2,9 +2,9 @@
 // .eh_frame_hdr and .eh_frame from anybody: the first two bytes say where the one ends and
 // the other begins.
 
-#include "unwind/eh_frame.h"
-
 #include <initializer_list>
+
+#include "unwind/eh_frame.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace malloscope::unwind;
