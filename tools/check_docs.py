@@ -20,5 +20,6 @@ for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"]:
                            (root / document).read_text()):
         if not (root / "src" / name.removeprefix("src/")).exists():
             bad.append(f"{document} names {name}")
-print("\n".join(bad))
+for line in bad:
+    print(line)
 sys.exit(bool(bad))
