@@ -4,6 +4,7 @@
 . "$(dirname "$0")/here.sh"
 
 [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || skip "only root can chroot"
+case $programs in /tmp/* | /run/*) skip "the jail hides $programs" ;; esac
 mkdir jail
 cat >inside.sh <<'S'
 mount --bind / jail && mount -t tmpfs none jail/tmp && mount -t tmpfs none jail/run || exit 77

@@ -6,7 +6,7 @@
 [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || skip "only root can make /tmp read-only"
 mkdir out_here
 cat >inside.sh <<'S'
-mount --bind out_here /mnt && mount -t tmpfs -o ro none /tmp || exit 77
+mount --bind out_here /mnt && mount --bind /tmp /tmp && mount -o remount,ro,bind /tmp || exit 77
 cd /mnt && "$1" run --quiet -o /mnt/t.mscope -- "$2/ends" exit >/mnt/out
 S
 unshare -m sh inside.sh "$malloscope" "$programs"

@@ -291,8 +291,12 @@ void Drain::flush(uint64_t limit_tick) {
 }
 
 void Drain::return_segment(uint32_t number) {
+  wire::Control& control = shared_.control();
   shared_.segment_owner(number).store(0, std::memory_order_release);
-  shared_.control().segments_returned.fetch_add(1, std::memory_order_relaxed);
+  control.segments_returned.fetch_add(1, std::memory_order_relaxed);
+  // The lowest numbers first, so that only as much memory is touched as there is backlog.
+  if (number <= control.next_segment_hint.load(std::memory_order_relaxed))
+    control.next_segment_hint.store(number - 1, std::memory_order_relaxed);
 }
 
 void Drain::free_lane(uint32_t number) {

@@ -33,6 +33,8 @@ MSCOPE_EXPORT pid_t fork() {
   if (inherited.shared && !inherited.clock_forbidden.load())
     inherited.fork_tick = cycles() >> inherited.tick_shift;
   pid_t child = real.fork();
+  // What we free from here on is still the child's, so it must not carry an older time.
+  if (child > 0) thread->untimed = thread->most_untimed;
   if (child == 0 && thread->outer == 0) wake_thread();
   return child;
 }

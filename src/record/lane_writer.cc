@@ -61,13 +61,13 @@ void LaneWriter::count_drop() {
 static uint32_t take_segment(uint32_t lane) {
   wire::Control& control = inherited.shared.control();
   uint32_t count = inherited.segment_count;
-  uint32_t start = control.next_segment_hint.fetch_add(1, std::memory_order_relaxed);
+  uint32_t start = control.next_segment_hint.load(std::memory_order_relaxed);
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t number = 1 + (start + i) % count;
     std::atomic<uint32_t>& owner = inherited.shared.segment_owner(number);
     uint32_t nobody = 0;
     if (owner.load(std::memory_order_relaxed) == 0 && owner.compare_exchange_strong(nobody, lane)) {
-      if (i > 0) control.next_segment_hint.fetch_add(i, std::memory_order_relaxed);
+      control.next_segment_hint.store(number % count, std::memory_order_relaxed);
       control.segments_taken.fetch_add(1, std::memory_order_relaxed);
       return number;
     }

@@ -27,6 +27,9 @@ uint64_t tick_alone(ThreadState* t, uint32_t beat) {
   return cycles() >> inherited.tick_shift;
 }
 
+static constexpr uint32_t kBusyAfterLookups = 1000;
+static constexpr size_t kRecentStacks = 2048;
+
 // A definition this long still fits in a segment; longer stacks are defined in pieces.
 static constexpr uint32_t kLongestDefinition = 1000;
 
@@ -69,6 +72,17 @@ MSCOPE_SLOW static bool define_stack(ThreadState* t, const unwind::Captured& sta
   return true;
 }
 
+// The thread's own place for a path: the table of all stacks is large, and mostly not in the cache.
+// There is none until the thread has shown that it is busy.
+MSCOPE_FAST static RecentStack* recent_stack(ThreadState* t, uint64_t hash) {
+  if (!t->recent) [[unlikely]] {
+    if (++t->lookups < kBusyAfterLookups) return nullptr;
+    t->recent = process().arena.take_array<RecentStack>(kRecentStacks);
+    if (!t->recent) return nullptr;
+  }
+  return &t->recent[hash % kRecentStacks];
+}
+
 bool stack_of(ThreadState* t, uintptr_t frame, StackId* id) {
   unwind::Start start = {frame + sizeof(uintptr_t), *reinterpret_cast<const uintptr_t*>(frame)};
   unwind::Captured stack = t->memo.capture(start);
@@ -80,8 +94,14 @@ bool stack_of(ThreadState* t, uintptr_t frame, StackId* id) {
     *id = stack.id;
     return true;
   }
-  *id = process().stacks.find(stack.hash);
-  if (*id == StackId::kNone && !define_stack(t, stack, id)) return false;
+  RecentStack* recent = recent_stack(t, stack.hash);
+  if (recent && recent->hash == stack.hash) {
+    *id = recent->id;
+  } else {
+    *id = process().stacks.find(stack.hash);
+    if (*id == StackId::kNone && !define_stack(t, stack, id)) return false;
+    if (recent) *recent = {stack.hash, *id};
+  }
   t->memo.name(*id);
   return true;
 }

@@ -27,6 +27,11 @@
 
 namespace malloscope::record {
 
+struct RecentStack {
+  uint64_t hash;
+  StackId id;
+};
+
 struct ThreadState {
   static constexpr uintptr_t kIdle = 1;
 
@@ -46,6 +51,8 @@ struct ThreadState {
   uint32_t untimed;     // Events since the clock was last read; see tick_now().
   uint32_t most_untimed;
   uint32_t last_beat;
+  RecentStack* recent;  // See recent_stack() in recorder.cc.
+  uint32_t lookups;
   LaneWriter lane;
   unwind::StackMemo memo;
 };

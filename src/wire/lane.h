@@ -49,7 +49,7 @@ struct alignas(64) Control {
   alignas(64) std::atomic<uint64_t> heartbeat;
   // Segments handed out so far and given back so far; the difference is the backlog.
   alignas(64) std::atomic<uint64_t> segments_taken;
-  std::atomic<uint32_t> next_segment_hint;
+  std::atomic<uint32_t> next_segment_hint;  // One less than where to look for a free one.
   alignas(64) std::atomic<uint64_t> segments_returned;
   std::atomic<uint64_t> passes;  // Of the collector over all lanes.
 };
