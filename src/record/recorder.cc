@@ -27,8 +27,8 @@ uint64_t tick_alone(ThreadState* t, uint32_t beat) {
   return cycles() >> inherited.tick_shift;
 }
 
-static constexpr uint32_t kBusyAfterLookups = 1000;
-static constexpr size_t kRecentStacks = 2048;
+static constexpr uint32_t kBusyAfterLookups = 10'000;
+static constexpr size_t kRecentStacks = 8192;
 
 // A definition this long still fits in a segment; longer stacks are defined in pieces.
 static constexpr uint32_t kLongestDefinition = 1000;
