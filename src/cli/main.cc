@@ -181,7 +181,7 @@ bool in_path(const std::string& name) {
 
 int dispatch(const Words& words) {
   if (words.empty()) {
-    fmt::print(stderr, "{}", kHelp);
+    std::fwrite(kHelp.data(), 1, kHelp.size(), stderr);
     return kUsage;
   }
   const std::string& first = words[0];

@@ -51,7 +51,9 @@ std::string pids_of(const trace::Tables& tables) {
 }  // namespace
 
 int complain(int exit_code, std::string_view sentence) {
-  fmt::print(stderr, "malloscope: {}\n", output::printable(sentence));
+  // Not by fmt::print, which throws if nobody can read it: the exit code says enough then.
+  std::string text = fmt::format("malloscope: {}\n", output::printable(sentence));
+  std::fwrite(text.data(), 1, text.size(), stderr);
   return exit_code;
 }
 

@@ -2,8 +2,10 @@
 // `malloscope run`: record a program, then print the page. The program's own exit
 // code is ours, unless the trace could not be written and the program said 0.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -39,7 +41,15 @@ std::string find_recorder() {
 
 }  // namespace
 
+// Our own descriptors must not take the numbers of standard ones that are closed. Closed by exec,
+// the placeholders leave them closed for the program.
+static void keep_standard_descriptors() {
+  for (int fd = 0; fd < 3; ++fd)
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
 int run_command(const RunOptions& options) {
+  keep_standard_descriptors();
   collect::LaunchOptions launch;
   launch.command = options.command;
   launch.output = options.output;
@@ -61,6 +71,7 @@ int run_command(const RunOptions& options) {
   }
 
   auto result = collect::launch(launch);
+  signal(SIGPIPE, SIG_IGN);  // The program has ended; nobody reading must not change its exit code.
   if (!result) return complain(kUsage, result.error().sentence);
   if (!result->cannot_run.empty()) return complain(result->exit_code, result->cannot_run);
   if (!result->obstacle.empty()) {

@@ -152,12 +152,25 @@ class Collector {
     }
   }
 
+  // Parents before their children, since an image names its parent; a child whose parent was
+  // never seen comes last.
   void adopt_children() {
-    for (uint32_t slot = 0; slot < wire::kImages; ++slot) {
-      if (drain_.image(slot)) continue;
-      const wire::ImageSlot& image = shared_.image(slot);
-      if (image.state.load(std::memory_order_acquire) == static_cast<uint32_t>(ImageState::kLive))
-        adopt_child(slot);
+    auto is_new = [&](uint32_t slot) {
+      return !drain_.image(slot) && shared_.image(slot).state.load(std::memory_order_acquire) ==
+                                        static_cast<uint32_t>(ImageState::kLive);
+    };
+    for (bool orphans : {false, true}) {
+      for (bool again = true; again;) {
+        again = false;
+        for (uint32_t slot = 0; slot < wire::kImages; ++slot) {
+          if (!is_new(slot)) continue;
+          const wire::ImageSlot& image = shared_.image(slot);
+          if (!orphans && !slot_history_.contains({image.parent_slot, image.parent_stamp}))
+            continue;
+          adopt_child(slot);
+          again = true;
+        }
+      }
     }
   }
 
@@ -243,7 +256,10 @@ class Collector {
     wire::ImageSlot& image = shared_.image(slot);
     wire::ImageStartRecord start;
     // It knows itself by the pid of its own namespace. One that is gone already keeps that.
-    int pid = find_process(image.pid, memory_inode_);
+    auto parent_known = slot_history_.find({image.parent_slot, image.parent_stamp});
+    bool same_namespace =
+        parent_known != slot_history_.end() && shares_pid_namespace(parent_known->second.pid);
+    int pid = same_namespace ? image.pid : find_process(image.pid, memory_inode_);
     start.pid = static_cast<uint64_t>(pid ? pid : image.pid);
     start.origin = 1;
     start.start_tick = image.start_tick;
@@ -346,7 +362,8 @@ class Collector {
     wire::ImageSlot& shared = shared_.image(image.slot);
     // In the same epoch as all that came before in other processes: a child frees what its
     // parent has allocated.
-    drain_.pass(tick_now());
+    uint64_t pass_tick = tick_now();
+    drain_.pass(pass_tick);
     std::unique_ptr<DrainedImage> drained = drain_.take_out(image.slot);
     image.end.end_tick = std::max(tick, drained->last_tick);
     image.end.lost = drained->lost;
@@ -354,7 +371,8 @@ class Collector {
     image.end.unwind_failures = shared.unwind_failures.load(std::memory_order_relaxed);
     image.end.recorder_rss_bytes =
         shared_bytes() + shared.private_bytes.load(std::memory_order_relaxed);
-    image.end.not_followed = drained->not_followed.size();
+    image.end.not_followed =
+        drained->not_followed.size() + shared.unclaimed_children.load(std::memory_order_relaxed);
     for (const NotFollowed& other : drained->not_followed)
       note(fmt::format("{}, started by pid {}, was not recorded: it {}", other.program, image.pid,
                        words_for(other.why)));
@@ -377,7 +395,7 @@ class Collector {
       image.pidfd = -1;
     }
     write_end(image.end);
-    file_.end_epoch(image.end.end_tick);
+    file_.end_epoch(std::max(pass_tick, image.end.end_tick));
     if (image.pidfd >= 0) close(image.pidfd);
     if (image.statm >= 0) close(image.statm);
     free_image_slot(image.slot);

@@ -139,6 +139,10 @@ int attend(pid_t program, rusage* usage) {
         }
         return status;
       }
+      // A stop by the terminal is the whole job's; one by anybody else is the program's alone,
+      // and whoever stopped it will continue it.
+      int by = WSTOPSIG(status);
+      if (by != SIGTSTP && by != SIGTTIN && by != SIGTTOU) continue;
       raise(SIGSTOP);
       // Continued; perhaps without the program.
       kill(program, SIGCONT);

@@ -57,6 +57,17 @@ uint64_t peak_rss_of(int pid) {
   return at == std::string::npos ? 0 : strtoull(status.c_str() + at + 6, nullptr, 10) * 1024;
 }
 
+bool shares_pid_namespace(int pid) {
+  auto namespace_of = [](const std::string& process) {
+    char name[64];
+    ssize_t n =
+        readlink(fmt::format("/proc/{}/ns/pid_for_children", process).c_str(), name, sizeof name);
+    return n > 0 ? std::string(name, static_cast<size_t>(n)) : std::string();
+  };
+  std::string theirs = namespace_of(std::to_string(pid));
+  return !theirs.empty() && theirs == namespace_of("self");
+}
+
 static bool maps(int pid, uint64_t inode) {
   // start-end perms offset device inode path
   std::string all = contents(fmt::format("/proc/{}/maps", pid));

@@ -16,6 +16,9 @@ std::vector<std::string> command_of(int pid);
 int parent_of(int pid);
 uint64_t peak_rss_of(int pid);
 
+// Whether the children of `pid` are numbered as we see them. False also if nobody can tell.
+bool shares_pid_namespace(int pid);
+
 // The process that calls itself `pid`, in whatever pid namespace it is, and has the file with
 // this inode mapped. 0 if there is none (any more); `pid` itself if /proc cannot tell.
 int find_process(int pid, uint64_t mapped_inode);

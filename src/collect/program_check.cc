@@ -94,6 +94,8 @@ void judge(const MappedFile& file, ProgramCheck* check) {
 const char* words_for(uint64_t why) {
   if (why == wire::kGainsRights)
     return "runs with other rights than yours (setuid, setgid or capabilities)";
+  if (why == wire::kUnreachable)
+    return "was started where the recorder cannot be seen (chroot, or another user)";
   switch (static_cast<Obstacle>(why)) {
     case Obstacle::kNone:
       break;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -25,6 +26,7 @@ namespace malloscope::collect {
 
 // 40 MiB in all: some three million events, or five thousand idle threads.
 static constexpr uint32_t kSegments = 5120;
+static constexpr uint32_t kFewestSegments = 16;
 
 // A first idea of the clock's speed, in 2 ms; at the end of the recording it is
 // measured again over all of it.
@@ -44,7 +46,8 @@ static std::string failure(const char* what) {
 static std::string make_folder() {
   const char* runtime = getenv("XDG_RUNTIME_DIR");
   for (const char* place : {runtime, "/tmp", "/dev/shm", "/run", "/var/tmp"}) {
-    if (!place || place[0] != '/' || strlen(place) > 60) continue;
+    // What LD_PRELOAD cannot carry would split the path or be replaced in it.
+    if (!place || place[0] != '/' || strlen(place) > 60 || strpbrk(place, " :;$\n\t")) continue;
     std::string folder = std::string(place) + "/malloscope-XXXXXX";
     if (mkdtemp(folder.data())) return folder;
   }
@@ -72,11 +75,21 @@ Result<Session> Session::create(const std::string& recorder, const SessionOption
       listen(session.listen_fd_, 256) != 0)
     return fail(failure("cannot listen for the recorded processes"));
 
-  size_t bytes = wire::SharedMemory::bytes_for(kSegments);
-  session.segment_count_ = kSegments;
   session.memory_fd_ = memfd_create("malloscope", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (session.memory_fd_ < 0 || ftruncate(session.memory_fd_, static_cast<off_t>(bytes)) != 0)
-    return fail(failure("cannot make shared memory"));
+  if (session.memory_fd_ < 0) return fail(failure("cannot make shared memory"));
+  // A limit on file sizes counts here too: then less will have to do.
+  auto before = signal(SIGXFSZ, SIG_IGN);
+  uint32_t segments = kSegments;
+  while (segments >= kFewestSegments &&
+         ftruncate(session.memory_fd_,
+                   static_cast<off_t>(wire::SharedMemory::bytes_for(segments))) != 0)
+    segments /= 2;
+  int error = errno;
+  signal(SIGXFSZ, before);
+  errno = error;
+  if (segments < kFewestSegments) return fail(failure("cannot make shared memory"));
+  size_t bytes = wire::SharedMemory::bytes_for(segments);
+  session.segment_count_ = segments;
   fcntl(session.memory_fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, session.memory_fd_, 0);
   if (memory == MAP_FAILED) return fail(failure("cannot map shared memory"));
@@ -86,7 +99,7 @@ Result<Session> Session::create(const std::string& recorder, const SessionOption
   // A tick of about 100 ns.
   while ((session.cycles_per_second_ >> session.tick_shift_) > 15'000'000) ++session.tick_shift_;
   wire::Control& control = *new (memory) wire::Control();
-  control.segment_count = kSegments;
+  control.segment_count = segments;
   control.settings = {.tick_shift = session.tick_shift_,
                       .follow = options.follow,
                       .drop_when_full = options.drop_when_full,

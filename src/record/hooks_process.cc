@@ -73,6 +73,8 @@ static int exec_with_recorder(const char* name, ExecCheck check, char* const* en
     record_not_followed(
         name, check.gains_rights ? wire::kGainsRights : static_cast<uint64_t>(check.obstacle));
   bool with_recorder = check.obstacle == Obstacle::kNone && recorder_is_reachable();
+  if (check.obstacle == Obstacle::kNone && !with_recorder && inherited.follow)
+    record_not_followed(name, wire::kUnreachable);
   // One that was started with --no-follow leaves the variable as it is.
   if (with_recorder && !inherited.follow) return exec(environment);
   ExecEnvironment changed(environment, with_recorder);

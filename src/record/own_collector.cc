@@ -53,12 +53,11 @@ void write_number(char* text, unsigned value) {
 // and of that not LD_PRELOAD: it is not to be recorded itself.
 [[noreturn]] void become_collector(const char* tool, int socket, unsigned pid) {
   constexpr int kSocket = 3;
+  // Out of the way first: with standard descriptors closed it may be one of the first three.
+  long high = sys::call(SYS_fcntl, socket, F_DUPFD_CLOEXEC, 10);
   int null = sys::open("/dev/null", O_RDWR);
   for (int fd = 0; fd < 3; ++fd) sys::call(SYS_dup2, null, fd);
-  if (socket == kSocket)
-    sys::call(SYS_fcntl, socket, F_SETFD, 0);
-  else
-    sys::call(SYS_dup2, socket, kSocket);
+  sys::call(SYS_dup2, high, kSocket);
   sys::call(SYS_close_range, kSocket + 1, ~0U, 0);
 
   // At the start of the stack the kernel put argc, argv and the environment. libc's own
