@@ -129,7 +129,14 @@ class Collector {
     return backlog > drain_.live_lanes() + session_.segment_count() / 8;
   }
 
-  bool finished() const { return program_ended_ && images_.empty(); }
+  bool finished() const { return program_ended_ && images_.empty() && !child_may_come(); }
+
+  // A child that was forked or exec'd may not have shown itself yet when its parent ends. One that
+  // never does is not waited for longer than a daemon.
+  bool child_may_come() const {
+    return options_.follow && clock_ns() - last_end_ns_ < kDaemonPatienceNs &&
+           (session_.memory_is_in_use() || shared_.control().execs > execs_joined_);
+  }
 
   // ---- joining ----
 
@@ -191,6 +198,7 @@ class Collector {
         hello.version != wire::kHandshakeVersion ||
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
       return;
+    if (shared_.control().execs > execs_joined_) ++execs_joined_;
     uint64_t start_tick = std::min(hello.cycles >> session_.tick_shift(), tick_now());
 
     wire::ImageStartRecord start;
@@ -247,9 +255,10 @@ class Collector {
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof(int));
-    int memory = session_.memory_fd();
+    int memory = session_.open_memory_for_target();
     memcpy(CMSG_DATA(header), &memory, sizeof memory);
     sendmsg(fd, &message, MSG_NOSIGNAL);
+    if (memory >= 0) close(memory);
   }
 
   void adopt_child(uint32_t slot) {
@@ -359,6 +368,7 @@ class Collector {
   void end_image(size_t index, uint64_t tick) {
     LiveImage image = std::move(images_[index]);
     images_.erase(images_.begin() + static_cast<ptrdiff_t>(index));
+    last_end_ns_ = clock_ns();
     wire::ImageSlot& shared = shared_.image(image.slot);
     // In the same epoch as all that came before in other processes: a child frees what its
     // parent has allocated.
@@ -617,9 +627,10 @@ class Collector {
   // Who has used an image slot, by (slot, stamp): a child may outlive its parent.
   std::map<std::pair<uint32_t, uint32_t>, Known> slot_history_;
   uint64_t image_count_ = 0;
+  uint64_t execs_joined_ = 0;
   uint64_t memory_inode_ = 0;
   wire::Packer rss_;
-  uint64_t last_pass_ns_ = 0, last_rss_ns_ = 0, last_sweep_ns_ = 0;
+  uint64_t last_pass_ns_ = 0, last_rss_ns_ = 0, last_sweep_ns_ = 0, last_end_ns_ = 0;
   uint64_t start_ns_ = 0, start_cycles_ = 0;
   bool program_ended_ = false, warned_ = false;
   uint64_t program_ended_ns_ = 0;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -123,6 +124,23 @@ Session::Session(Session&& other) noexcept
 
 Session::~Session() {
   if (owner_) remove_folder();
+}
+
+// A lock belongs to the open file and a mapping keeps the file open, so one that is taken before
+// the descriptor is given away is held until the last process that maps the memory has ended,
+// whoever forked it. Without /proc there is no second open file, and nobody seems to use it.
+int Session::open_memory_for_target() const {
+  std::string self = fmt::format("/proc/self/fd/{}", memory_fd_);
+  int fd = open(self.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return fcntl(memory_fd_, F_DUPFD_CLOEXEC, 0);
+  flock(fd, LOCK_SH | LOCK_NB);
+  return fd;
+}
+
+bool Session::memory_is_in_use() const {
+  if (flock(memory_fd_, LOCK_EX | LOCK_NB) != 0) return errno == EWOULDBLOCK;
+  flock(memory_fd_, LOCK_UN);
+  return false;
 }
 
 std::string Session::preload_path() const { return folder_ + "/" + wire::kRecorderName; }

@@ -35,6 +35,10 @@ class Session {
   wire::SharedMemory shared() const { return shared_; }
   uint32_t segment_count() const { return segment_count_; }
   int memory_fd() const { return memory_fd_; }
+  // A descriptor of the shared memory to give away, or -1; the caller closes it.
+  int open_memory_for_target() const;
+  // Whether a process that was given one still maps it, or has a child that does.
+  bool memory_is_in_use() const;
   int listen_fd() const { return listen_fd_; }
   uint64_t cycles_per_second() const { return cycles_per_second_; }
   uint32_t tick_shift() const { return tick_shift_; }

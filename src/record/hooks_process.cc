@@ -78,8 +78,13 @@ static int exec_with_recorder(const char* name, ExecCheck check, char* const* en
   // One that was started with --no-follow leaves the variable as it is.
   if (with_recorder && !inherited.follow) return exec(environment);
   ExecEnvironment changed(environment, with_recorder);
-  if (changed.bytes() == 0) return exec(environment);
-  return exec(changed.copy_to(__builtin_alloca(changed.bytes())));
+  bool will_join = with_recorder && !check.gains_rights;
+  std::atomic<uint64_t>& execs = inherited.shared.control().execs;
+  if (will_join) execs.fetch_add(1, std::memory_order_relaxed);
+  int result =
+      exec(changed.bytes() == 0 ? environment : changed.copy_to(__builtin_alloca(changed.bytes())));
+  if (will_join && result != 0) execs.fetch_sub(1, std::memory_order_relaxed);
+  return result;
 }
 
 static ExecCheck check(const char* file, bool search) {

@@ -52,6 +52,8 @@ struct alignas(64) Control {
   std::atomic<uint32_t> next_segment_hint;  // One less than where to look for a free one.
   alignas(64) std::atomic<uint64_t> segments_returned;
   std::atomic<uint64_t> passes;  // Of the collector over all lanes.
+  // Programs that were exec'd with the recorder; each of them will meet the collector.
+  std::atomic<uint64_t> execs;
 };
 
 enum class ImageState : uint32_t {
