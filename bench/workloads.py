@@ -37,8 +37,9 @@ select count(distinct replace(name, '-', '+')) from word;
 
 
 def _python(folder, scale):
+    # About four million allocations a second, which is much for a Python program.
     (folder / "objects.py").write_text(f"""
-import json, re
+import hashlib, json, re, zlib
 class Node:
     def __init__(self, name, children):
         self.name, self.children, self.tags = name, children, {{}}
@@ -48,7 +49,7 @@ def tree(depth, name):
     return node
 def flat(node):
     return {{"name": node.name, "tags": node.tags, "children": [flat(c) for c in node.children]}}
-for round in range({max(1, int(30 * scale))}):
+for round in range({max(1, int(20 * scale))}):
     root = tree(6, "n")
     text = json.dumps(flat(root))
     again = json.loads(text)
@@ -56,7 +57,9 @@ for round in range({max(1, int(30 * scale))}):
     counts = {{}}
     for w in words:
         counts[w] = counts.get(w, 0) + 1
-print(len(text), len(counts))
+    stored = zlib.compress(text.encode())
+    digest = hashlib.sha256(stored).hexdigest()
+print(len(text), len(counts), digest)
 """)
     return Workload("python3", ["/usr/bin/python3.11", "-S", str(folder / "objects.py")],
                     {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"})

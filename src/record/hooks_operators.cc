@@ -5,7 +5,8 @@
 // A throwing new that fails leaves our frame by an exception, which code without
 // a C++ runtime cannot catch; but the unwinder asks the personality routine of
 // every frame that the exception passes, and ours only looks: in the search phase
-// it records the failed call, and lets the exception go on.
+// it records the failed call, and lets the exception go on. An inner hook's exception is the
+// outer one's to tell, who may catch it.
 
 #include <stddef.h>
 #include <unwind.h>
@@ -20,6 +21,10 @@ extern "C" [[gnu::visibility("hidden"), gnu::used]] _Unwind_Reason_Code mallosco
     int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*, _Unwind_Context*) {
   ThreadState* t = thread;
   if ((actions & _UA_SEARCH_PHASE) && t->outer > ThreadState::kIdle && !t->recording) {
+    if (t->inner_hooks > 0) {
+      --t->inner_hooks;
+      return _URC_CONTINUE_UNWIND;
+    }
     record_block(t, t->op, t->outer, nullptr, t->size);
     // The hook will not come back to say that it has left.
     leave(t);

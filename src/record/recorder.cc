@@ -83,6 +83,17 @@ MSCOPE_FAST static RecentStack* recent_stack(ThreadState* t, uint64_t hash) {
   return &t->recent[hash % kRecentStacks];
 }
 
+StackId find_stack(void* thread_state, uint64_t hash) {
+  auto* t = static_cast<ThreadState*>(thread_state);
+  RecentStack* recent = recent_stack(t, hash);
+  if (recent && recent->hash == hash) return recent->id;
+  StackId id = process().stacks.find(hash, t->last_found);
+  if (id == StackId::kNone) return id;
+  t->last_found = id;
+  if (recent) *recent = {hash, id};
+  return id;
+}
+
 bool stack_of(ThreadState* t, uintptr_t frame, StackId* id) {
   unwind::Start start = {frame + sizeof(uintptr_t), *reinterpret_cast<const uintptr_t*>(frame)};
   unwind::Captured stack = t->memo.capture(start);
@@ -94,14 +105,8 @@ bool stack_of(ThreadState* t, uintptr_t frame, StackId* id) {
     *id = stack.id;
     return true;
   }
-  RecentStack* recent = recent_stack(t, stack.hash);
-  if (recent && recent->hash == stack.hash) {
-    *id = recent->id;
-  } else {
-    *id = process().stacks.find(stack.hash);
-    if (*id == StackId::kNone && !define_stack(t, stack, id)) return false;
-    if (recent) *recent = {stack.hash, *id};
-  }
+  *id = find_stack(t, stack.hash);
+  if (*id == StackId::kNone && !define_stack(t, stack, id)) return false;
   t->memo.name(*id);
   return true;
 }
@@ -154,9 +159,6 @@ static bool on_alternate_stack() {
 }
 
 Nested enter_nested(Op op, uintptr_t frame, void* freeing) {
-  // The real functions that call each other by name have frames no larger than this.
-  constexpr uintptr_t kInnerFrames = 1024;
-
   ThreadState* t = thread;
   if (t->outer == 0) {
     t = wake_thread();
@@ -174,7 +176,8 @@ Nested enter_nested(Op op, uintptr_t frame, void* freeing) {
                    .outer = t->outer,
                    .inner = t->inner,
                    .block = t->block,
-                   .op = t->op};
+                   .op = t->op,
+                   .inner_hooks = t->inner_hooks};
   if (t->recording) {
     if (frame > t->recording && !on_alternate_stack()) {
       // The hook that was recording has been left by a longjmp.
@@ -219,6 +222,7 @@ void leave_nested(const Nested& nested) {
   t->inner = nested.inner;
   t->block = nested.block;
   t->op = nested.op;
+  t->inner_hooks = nested.inner_hooks;
   t->outer = nested.outer;
   if (t->tid == 0) [[unlikely]]
     give_back_late_state(t);

@@ -57,6 +57,7 @@ MSCOPE_FAST void end_recording(ThreadState* t) {
 MSCOPE_FAST void enter(ThreadState* t, Op op, uintptr_t frame, size_t size = 0) {
   t->inner = 0;
   t->size = size;
+  t->inner_hooks = 0;
   t->block = nullptr;
   t->op = op;
   t->outer = frame;
@@ -69,6 +70,9 @@ MSCOPE_FAST void leave(ThreadState* t) {
 
 // The stack that ends in the hook with this frame. False: its definition did not fit.
 bool stack_of(ThreadState* t, uintptr_t frame, StackId* id);
+
+// The stack with this path hash, if it has been defined; an unwind::StackFinder for one thread.
+StackId find_stack(void* thread_state, uint64_t hash);
 
 // Writes one event; `frame` is that of the outermost hook.
 void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size);
@@ -85,9 +89,33 @@ struct Nested {
   uintptr_t outer = 0, inner = 0;
   void* block = nullptr;
   Op op = Op::kMalloc;
+  uint8_t inner_hooks = 0;
 };
 MSCOPE_SLOW Nested enter_nested(Op op, uintptr_t frame, void* freeing);
 MSCOPE_SLOW void leave_nested(const Nested& nested);
+
+// The real functions that call each other by name have frames no larger than this.
+inline constexpr uintptr_t kInnerFrames = 1024;
+
+// What most inner calls are: the first one of operator new or delete, to malloc or free.
+MSCOPE_FAST bool is_plain_inner(const ThreadState* t, uintptr_t frame) {
+  return t->outer - frame < kInnerFrames && !t->recording;
+}
+
+// An inner hook of another. A failure is the outer one's to tell: it may yet try again.
+template <typename Call>
+MSCOPE_FAST void* allocate_inner(ThreadState* t, uintptr_t frame, size_t size, Call&& call) {
+  t->inner = 0;  // It may in turn call another of our hooks.
+  ++t->inner_hooks;
+  void* block = call();
+  --t->inner_hooks;
+  t->inner = frame;
+  if (block && t->block != block) {
+    record_block(t, t->op, t->outer, block, size);
+    t->block = block;
+  }
+  return block;
+}
 
 // Every allocating hook: `call` makes the real call and returns the block.
 template <typename Call>
@@ -96,17 +124,7 @@ template <typename Call>
   Nested nested = enter_nested(op, frame, nullptr);
   ThreadState* t = nested.state;
   if (nested.role == Role::kForwardOnly) return call();
-  if (nested.role == Role::kInner) {
-    t->inner = 0;  // It may in turn call another of our hooks.
-    void* block = call();
-    t->inner = frame;
-    // A failure is the outer hook's to tell: it may yet try again.
-    if (block && t->block != block) {
-      record_block(t, t->op, t->outer, block, size);
-      t->block = block;
-    }
-    return block;
-  }
+  if (nested.role == Role::kInner) return allocate_inner(t, frame, size, std::forward<Call>(call));
   t->size = size;
   void* block = call();
   if (!block || t->block != block) record_block(t, op, frame, block, size);
@@ -117,8 +135,11 @@ template <typename Call>
 template <typename Call>
 MSCOPE_FAST void* allocate(Op op, uintptr_t frame, size_t size, Call&& call) {
   ThreadState* t = thread;
-  if (t->outer != ThreadState::kIdle) [[unlikely]]
+  if (t->outer != ThreadState::kIdle) [[unlikely]] {
+    if (is_plain_inner(t, frame) && t->inner == 0)
+      return allocate_inner(t, frame, size, std::forward<Call>(call));
     return allocate_nested(op, frame, size, std::forward<Call>(call));
+  }
   enter(t, op, frame, size);
   void* block = call();
   if (!block || t->block != block) [[likely]]
@@ -146,8 +167,10 @@ template <typename Call>
 template <typename Call>
 MSCOPE_FAST void release(Op op, uintptr_t frame, void* block, Call&& call) {
   ThreadState* t = thread;
-  if (t->outer != ThreadState::kIdle) [[unlikely]]
+  if (t->outer != ThreadState::kIdle) [[unlikely]] {
+    if (is_plain_inner(t, frame) && t->block == block) return call();
     return release_nested(op, frame, block, std::forward<Call>(call));
+  }
   enter(t, op, frame);
   t->block = block;
   record_free(t, op, block, frame);

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/arena.h"
+#include "base/attributes.h"
 #include "base/ids.h"
 
 namespace malloscope::record {
@@ -15,16 +16,20 @@ namespace malloscope::record {
 // Lives in zeroed memory that is wiped on fork: a forked child begins with none.
 class StackTable {
  public:
-  // kNone if the path is not known.
-  StackId find(uint64_t hash) const {
+  // kNone if the path is not known. `after` is the stack that was found last: what a program does
+  // again it often does in the same order, and ids are given in the order of the first time.
+  MSCOPE_FAST StackId find(uint64_t hash, StackId after) const {
     const Table* table = table_.load(std::memory_order_acquire);
     if (!table) [[unlikely]]
       return StackId::kNone;
+    uint64_t next = raw(after);
+    for (uint64_t id = next + 1; id <= next + kFollowers && id <= table->mask; ++id)
+      if (table->hashes[id].load(std::memory_order_acquire) == hash)
+        return StackId{static_cast<uint32_t>(id)};
     for (uint64_t i = hash;; ++i) {
-      const Slot& slot = table->slots[i & table->mask];
-      uint64_t there = slot.hash.load(std::memory_order_acquire);
-      if (there == hash) return StackId{slot.id.load(std::memory_order_acquire)};
-      if (there == 0) return StackId::kNone;
+      uint32_t id = table->ids[i & table->mask].load(std::memory_order_acquire);
+      if (id == 0) return StackId::kNone;
+      if (table->hashes[id].load(std::memory_order_relaxed) == hash) return StackId{id};
     }
   }
 
@@ -40,17 +45,15 @@ class StackTable {
   void publish(uint64_t hash, StackId id, Arena* arena);
 
  private:
-  struct Slot {
-    std::atomic<uint64_t> hash;
-    std::atomic<uint32_t> id;
-  };
+  static constexpr uint64_t kFollowers = 4;
+
   struct Table {
     uint64_t mask;
-    std::atomic<uint64_t> used;
-    Slot* slots;  // mask + 1 of them, right behind.
+    std::atomic<uint32_t>* ids;     // mask + 1 of them, found by hash,
+    std::atomic<uint64_t>* hashes;  // and as many, found by id. 0: not published.
   };
-  static bool insert(Table* table, uint64_t hash, uint32_t id);
-  Table* grow(Table* old, Arena* arena);
+  static void insert(Table* table, uint64_t hash, uint32_t id);
+  Table* grow(Table* old, uint32_t id, Arena* arena);
 
   std::atomic<Table*> table_;
   std::atomic<uint64_t> last_id_;

@@ -28,12 +28,16 @@ TEST(StackTable, FindsWhatWasPublished) {
   std::vector<std::pair<uint64_t, StackId>> all;
   for (int i = 0; i < 100'000; ++i) {
     uint64_t hash = random() | 1;
-    EXPECT_EQ(z->table.find(hash), StackId::kNone);
+    EXPECT_EQ(z->table.find(hash, StackId{static_cast<uint32_t>(i)}), StackId::kNone);
     StackId id = z->table.new_id();
     z->table.publish(hash, id, &z->arena);
     all.push_back({hash, id});
   }
-  for (auto [hash, id] : all) ASSERT_EQ(z->table.find(hash), id);
+  for (auto [hash, id] : all) {
+    ASSERT_EQ(z->table.find(hash, StackId::kNone), id);
+    for (uint32_t back = 0; back < 10 && back <= raw(id); ++back)
+      ASSERT_EQ(z->table.find(hash, StackId{raw(id) - back}), id);
+  }
   EXPECT_EQ(raw(z->table.new_id()), 100'001u);
   std::free(z);
 }
@@ -50,7 +54,8 @@ TEST(StackTable, NeverGivesTheIdOfAnotherPath) {
       std::mt19937 random(static_cast<unsigned>(t));
       for (int i = 0; i < 100'000; ++i) {
         uint32_t path = static_cast<uint32_t>(random() % kPaths);
-        if (z->table.find(hash_of(path)) != StackId::kNone) continue;
+        StackId after{static_cast<uint32_t>(random() % 30'000)};
+        if (z->table.find(hash_of(path), after) != StackId::kNone) continue;
         StackId id = z->table.new_id();
         given[static_cast<size_t>(t)][path] = raw(id);
         z->table.publish(hash_of(path), id, &z->arena);
@@ -58,7 +63,7 @@ TEST(StackTable, NeverGivesTheIdOfAnotherPath) {
     });
   for (auto& thread : threads) thread.join();
   for (uint32_t path = 0; path < kPaths; ++path) {
-    uint32_t found = raw(z->table.find(hash_of(path)));
+    uint32_t found = raw(z->table.find(hash_of(path), StackId::kNone));
     bool ours = found == 0;
     for (const auto& ids : given) ours |= ids[path] == found;
     ASSERT_TRUE(ours) << path;

@@ -17,6 +17,7 @@
 #include "base/syscall.h"
 #include "record/own_stack.h"
 #include "record/process.h"
+#include "record/recorder.h"
 
 namespace malloscope::record {
 
@@ -86,7 +87,7 @@ ThreadState* new_state(int tid, uint8_t nesting) {
     push_idle(state);
     return nullptr;
   }
-  state->memo.begin(process().arena, own_stack(tid == image().pid));
+  state->memo.begin(process().arena, own_stack(tid == image().pid), {find_stack, state});
   state->outer = ThreadState::kIdle;
   return state;
 }
@@ -136,7 +137,7 @@ ThreadState* borrow_late_state() {
     p.late_taken.store(0, std::memory_order_release);
     return nullptr;
   }
-  state->memo.begin(p.arena, own_stack(false));
+  state->memo.begin(p.arena, own_stack(false), {find_stack, state});
   return state;
 }
 

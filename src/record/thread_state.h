@@ -45,13 +45,15 @@ struct ThreadState {
   bool has_key;         // Thread exit will tell us.
   uint8_t exit_rounds;
   uint8_t nesting;
+  uint8_t inner_hooks;  // That have not returned yet.
   int tid;
   ThreadState* nested;  // For signal handlers that interrupt this one.
   uint64_t next_idle;   // In the list of states without a thread.
   uint32_t untimed;     // Events since the clock was last read; see tick_now().
   uint32_t most_untimed;
   uint32_t last_beat;
-  RecentStack* recent;  // See recent_stack() in recorder.cc.
+  RecentStack* recent;  // See find_stack() in recorder.cc.
+  StackId last_found;
   uint32_t lookups;
   LaneWriter lane;
   unwind::StackMemo memo;

@@ -14,95 +14,155 @@
 
 namespace malloscope::unwind {
 
-// 384 bytes: six cache lines.
-struct Leaf {
-  static constexpr unsigned kWords = 24;
-  static constexpr uint32_t kNoAnchor = 0xffff;
+// Two cache lines, since looking at it must not push the program's own data out.
+struct alignas(64) Leaf {
+  static constexpr unsigned kWords = 20;
 
-  // The innermost frame's key, and the state in its caller.
-  uintptr_t leaf_key;
-  State caller;
-  // The words loaded from there out to the anchor, inner ones first: distance
-  // from the caller's slot, in words, and value.
-  int32_t distance[kWords];
-  uintptr_t value[kWords];
-  // The frame of the memo at which the rest of the stack goes on.
-  uintptr_t anchor_slot, anchor_sp, anchor_fp;
+  // The state in the innermost frame (whose sp is slot + 8).
+  uintptr_t key, slot, fp;
+  // The words loaded from there out to the anchor have this sum; see words_now().
+  uint64_t word_sum;
+  // The path hash is that of the anchor, extended by so many frames, plus this.
+  uint64_t inner_hash;
+  // The stack whose anchor has this hash. If it is whole, there is no anchor.
   uint64_t anchor_hash;
-
-  uint64_t hash;
   StackId id;
   uint32_t era;  // 0: empty.
-  uint16_t anchor;
-  uint8_t words;
-  bool fp_live : 1, stopped : 1, recent : 1;
 
-  MSCOPE_FAST bool words_hold() const {
+  // The frame of the memo at which the rest of the stack goes on.
+  uintptr_t anchor_slot, anchor_fp;
+  uint16_t anchor;
+  uint8_t words, inner_frames;
+  bool fp_live : 1, anchor_fp_live : 1, whole : 1, stopped : 1, recent : 1;
+  // Where the words are: distance from the slot, in words.
+  int16_t distance[kWords];
+
+  // The words are on the thread's own stack, where any may be loaded at any time, so they need not
+  // be compared one by one. The factors tell words that are swapped or shifted apart.
+  MSCOPE_FAST static uint64_t weighed(unsigned i, uintptr_t word) {
+    return word * (0x9e3779b97f4a7c15 + i * 0xd6e8feb86659fd92);
+  }
+  MSCOPE_FAST uint64_t words_now() const {
+    uint64_t sum = 0;
     for (unsigned i = 0; i < words; ++i) {
-      uintptr_t address = caller.slot + static_cast<intptr_t>(distance[i]) * 8;
-      if (__atomic_load_n(reinterpret_cast<const uintptr_t*>(address), __ATOMIC_RELAXED) !=
-          value[i])
-        return false;
+      uintptr_t address = slot + static_cast<intptr_t>(distance[i]) * 8;
+      sum += weighed(
+          i, __atomic_load_n(reinterpret_cast<const uintptr_t*>(address), __ATOMIC_RELAXED));
     }
-    return true;
+    return sum;
   }
 };
-static_assert(sizeof(Leaf) == 384);
+static_assert(sizeof(Leaf) == 128);
 
 // All zero is a cache that is off.
 class LeafCache {
  public:
   bool is_on() const { return sets_ != nullptr; }
   void turn_on(Arena& arena) {
-    sets_ = arena.take_array<Set>(kSets);
+    index_ = arena.take_array<Index>(1);
+    if (index_) sets_ = arena.take_array<Set>(kSets);
     era_ = 1;
   }
   void clear() { ++era_; }
 
-  // The leaf with this key, caller and live fp; nullptr if there is none.
-  MSCOPE_FAST Leaf* find(uintptr_t leaf_key, const State& caller) {
-    for (Leaf& leaf : set_of(leaf_key, caller).ways) {
-      if (leaf.leaf_key == leaf_key && leaf.caller.slot == caller.slot &&
-          leaf.caller.key == caller.key && leaf.caller.sp == caller.sp && leaf.era == era_ &&
-          (!leaf.fp_live || leaf.caller.fp == caller.fp))
-        return &leaf;
+  // The leaf that came next when last the same few came before.
+  MSCOPE_FAST Leaf* expected() { return &leaf_at(index_->next[place_in_history()]); }
+
+  // Whether a walk that begins in this state begins as the one that the leaf was made of.
+  MSCOPE_FAST bool begins_as(const Leaf& leaf, uintptr_t key, uintptr_t slot, uintptr_t fp) const {
+    return leaf.slot == slot && leaf.key == key && leaf.era == era_ &&
+           (!leaf.fp_live || leaf.fp == fp);
+  }
+
+  // The leaf of such a walk whose words are the present ones, or nullptr; `moved` then tells
+  // whether there was one with other words. The caller's state helps to look in the right place.
+  MSCOPE_FAST Leaf* find(uintptr_t key, uintptr_t slot, uintptr_t fp, const State& caller,
+                         bool* moved) {
+    uint64_t x = hash(key, caller);
+    *moved = false;
+    for (unsigned way = 0; way < kWays; ++way) {
+      if (index_->tags[x % kSets].ways[way] != x >> 32) continue;
+      Leaf& leaf = sets_[x % kSets].ways[way];
+      if (!begins_as(leaf, key, slot, fp)) continue;
+      if (leaf.words_now() == leaf.word_sum) return &leaf;
+      *moved = true;
     }
     return nullptr;
   }
 
-  void hit(Leaf* leaf) {
+  MSCOPE_FAST void hit(Leaf* leaf) {
     leaf->recent = true;
     rate_ += (kFull - rate_) >> 6;
+    came(leaf);
   }
   void miss() { rate_ -= rate_ >> 6; }
 
+  // To be told of each one, to know what to expect.
+  MSCOPE_FAST void came(Leaf* leaf) {
+    auto number = static_cast<uint16_t>(leaf - sets_->ways);
+    index_->next[place_in_history()] = number;
+    history_ = history_ << 10 | number;
+    __builtin_prefetch(expected());
+  }
+
   // A place for a new leaf, or nullptr: where few are ever met again, writing
-  // them all down would cost more than it gives.
-  Leaf* place(uintptr_t leaf_key, const State& caller) {
-    if (rate_ < kFull / 8 && ++skipped_ % 8 != 0) return nullptr;
-    Set& set = set_of(leaf_key, caller);
-    Leaf& victim = set.ways[set.ways[0].recent && set.ways[0].era == era_ ? 1 : 0];
-    for (Leaf& leaf : set.ways) leaf.recent = false;
-    victim.era = era_;
-    return &victim;
+  // them all down would cost more than it gives. One in eight then is, by chance, since
+  // programs have rhythms.
+  Leaf* place(uintptr_t key, const State& caller) {
+    chance_ = chance_ * 1664525 + 1013904223;
+    if (rate_ < kFull / 8 && chance_ >> 29 != 0) return nullptr;
+    uint64_t x = hash(key, caller);
+    Set& set = sets_[x % kSets];
+    Tags& tags = index_->tags[x % kSets];
+    // Rather than another leaf, its like that was of no use.
+    unsigned way = 0;
+    bool found = false;
+    for (unsigned i = 0; i < kWays; ++i) {
+      if (set.ways[i].recent && set.ways[i].era == era_) continue;
+      if (!found || tags.ways[i] == x >> 32) way = i;
+      found = true;
+    }
+    if (!found)
+      for (Leaf& leaf : set.ways) leaf.recent = false;
+    tags.ways[way] = static_cast<uint32_t>(x >> 32);
+    set.ways[way].era = era_;
+    return &set.ways[way];
   }
 
  private:
-  static constexpr size_t kSets = 256;
+  static constexpr size_t kSets = 256, kWays = 4, kHistories = 4096;
+  static_assert(kSets * kWays == 1 << 10);
   static constexpr uint32_t kFull = 1 << 16;
   struct Set {
-    Leaf ways[2];
+    Leaf ways[kWays];
+  };
+  // Close together, so that to find that there is no leaf costs nothing.
+  struct Tags {
+    uint32_t ways[kWays];
+  };
+  struct Index {
+    Tags tags[kSets];
+    uint16_t next[kHistories];
   };
 
-  MSCOPE_FAST Set& set_of(uintptr_t leaf_key, const State& caller) {
-    uint64_t x = (leaf_key ^ caller.key * 3 ^ caller.slot << 7) * 0x9e3779b97f4a7c15;
-    return sets_[x >> 32 & (kSets - 1)];
+  MSCOPE_FAST Leaf& leaf_at(uint16_t number) { return sets_->ways[number]; }
+
+  // The last three leaves.
+  MSCOPE_FAST size_t place_in_history() const {
+    return (uint64_t{history_ & 0x3fffffff} * 0x9e3779b97f4a7c15) >> 52;
+  }
+
+  MSCOPE_FAST static uint64_t hash(uintptr_t key, const State& caller) {
+    uint64_t x = (key ^ caller.key * 3 ^ caller.slot << 7) * 0x9e3779b97f4a7c15;
+    return x ^ x >> 32;
   }
 
   Set* sets_;
+  Index* index_;
+  uint32_t history_;
   uint32_t era_;
   uint32_t rate_;  // Of hits, decaying; kFull is all.
-  uint32_t skipped_;
+  uint32_t chance_;
 };
 
 }  // namespace malloscope::unwind

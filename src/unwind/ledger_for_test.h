@@ -58,6 +58,13 @@ class Ledger {
     return true;
   }
 
+  StackFinder finder() {
+    auto find = [](void* ledger, uint64_t hash) {
+      return StackId{static_cast<Ledger*>(ledger)->find(hash).id};
+    };
+    return {find, this};
+  }
+
   size_t stacks() const { return definitions_.size() - 1; }
 
   std::span<const uintptr_t> decode(uint32_t id) {

@@ -96,7 +96,7 @@ class Witness {
     truth_.reserve(kMaxFrames);
     found_.reserve(2 * kMaxFrames);
     memo_ = new (test_arena().take(sizeof(StackMemo))) StackMemo;
-    memo_->begin(test_arena(), bounds);
+    memo_->begin(test_arena(), bounds, ledger_.finder());
   }
 
   [[gnu::noinline]] void testify(Start start) {

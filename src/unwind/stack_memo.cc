@@ -29,10 +29,10 @@
 // path. So a longjmp, an exception or a switched stack needs no notice, and the
 // memo need not be the last stack, only a true one.
 //
-// Words are checked from the inside out, each before the next is loaded: an
-// address is then one that the full walk, too, would load from at that point,
-// which it is allowed to (stack_reader.h). A word outside the thread's own
-// stack is asked for again if the program's maps have changed.
+// Words outside the thread's own stack are checked from the inside out, each
+// before the next is loaded: an address is then one that the full walk, too, would
+// load from at that point, which it is allowed to (stack_reader.h); it is asked
+// for again if the program's maps have changed.
 //
 // Not all frames can be kept: inside of a slow frame (slow_step.h) words do not
 // tell the whole story, and a walk that went astray may go elsewhere next time.
@@ -41,8 +41,19 @@
 // forget the one and learn the other all the time. The leaf cache keeps, for many
 // stacks, the words of their inner ends, out to a frame (the anchor) that the memo
 // has too. After one exact step, a leaf whose caller, words and anchor are the
-// present ones tells the stack's id by the argument above; nothing is learnt
-// or forgotten. It takes 192 KiB, so a thread must capture 1000 stacks first.
+// present ones tells the stack by the argument above; nothing is learnt or
+// forgotten. If the memo's path out to the anchor is the one the leaf was met with,
+// the id is at hand; if it is another, the path hash is put together from both
+// parts, and the finder asked for it.
+//
+//     root ---------- anchor ---------- caller  leaf
+//     [ checked by the memo ][ by the leaf's words ][ one step ]
+//
+// A far anchor serves as long as the memo forgets what lies between, a near one as
+// long as the program reaches the leaf by many ways. So at first it is as far out
+// as there is room for words; once that has been found changed, it is where the
+// walk met the memo. The cache takes 66 KiB, so a thread must capture 1000 stacks
+// first.
 
 #include "unwind/stack_memo.h"
 
@@ -53,8 +64,9 @@
 
 namespace malloscope::unwind {
 
-void StackMemo::begin(Arena& arena, StackBounds bounds) {
+void StackMemo::begin(Arena& arena, StackBounds bounds, StackFinder finder) {
   arena_ = &arena;
+  finder_ = finder;
   reader_.set_bounds(bounds);
   clear();
 }
@@ -104,12 +116,18 @@ MSCOPE_FAST uint32_t StackMemo::first_bad(uint32_t word_end) {
     if (!reader_.load(word->address, &value) || value != word->value)
       return static_cast<uint32_t>(word - first);
   }
-#pragma GCC unroll 4
+  // On the thread's own stack any word may be loaded at any time, so several are taken at once.
+  auto differs = [](const Word& w) {
+    return __atomic_load_n(reinterpret_cast<const uintptr_t*>(w.address), __ATOMIC_RELAXED) ^
+           w.value;
+  };
+  while (word - first >= 4) {
+    if (differs(word[-1]) | differs(word[-2]) | differs(word[-3]) | differs(word[-4])) break;
+    word -= 4;
+  }
   while (word > first) {
     --word;
-    if (__atomic_load_n(reinterpret_cast<const uintptr_t*>(word->address), __ATOMIC_RELAXED) !=
-        word->value)
-      return static_cast<uint32_t>(word - first);
+    if (differs(*word)) return static_cast<uint32_t>(word - first);
   }
   return kAllHold;
 }
@@ -134,13 +152,15 @@ Captured StackMemo::capture(Start start) {
     if (!refresh(now)) return no_stack(now);
   }
   reader_.enter(start.slot);
-  last_was_cut_ = false;
+  last_was_cut_ = leaf_moved_ = false;
+  unnamed_leaf_ = nullptr;
+  Captured captured;
   if (cut_slot_) [[unlikely]] {
-    Captured captured;
     if (is_cut_again(start, &captured)) return captured;
   }
 
   State at = first_state(start);
+  if (leaves_.is_on() && expected_leaf(at, &captured)) return captured;
   uint32_t fresh = 0, uncertified = 0, base = 0;
   uint32_t limit = valid_;  // Frames from here on are known not to hold.
   Ending ending;
@@ -149,10 +169,7 @@ Captured StackMemo::capture(Start start) {
       ending = Ending::kZero;
       break;
     }
-    if (fresh == 1 && leaves_.is_on()) {
-      Captured captured;
-      if (has_leaf(frames_[capacity_ - 1].key, at, &captured)) return captured;
-    }
+    if (fresh == 1 && leaves_.is_on() && has_leaf(at, &captured)) return captured;
     Rule rule;
     uint32_t i = hint(at.slot);
     if (i < valid_ && frames_[i].slot == at.slot && frames_[i].key == at.key &&
@@ -232,7 +249,7 @@ void StackMemo::append(uint32_t base, uint32_t fresh, uint32_t uncertified, Endi
     // Both run inwards, and the copy never overtakes what is still to be copied.
     Frame& frame = frames_[i];
     frame = *walked;
-    hash = mix(hash, frame.key);
+    hash = extended(hash, frame.key);
     frame.hash = hash;
     frame.owner = frame.self = StackId::kNone;
     keys_[i] = frame.key;
@@ -293,6 +310,7 @@ MSCOPE_SLOW Captured StackMemo::no_stack(Epoch now) {
 
 MSCOPE_FAST Captured StackMemo::result(uint32_t base, uint32_t fresh) {
   Captured captured;
+  last_base_ = base;
   last_end_ = base + fresh;
   captured.generation = epoch_.generation();
   captured.stopped = root_stopped_;
@@ -320,32 +338,90 @@ void StackMemo::name(StackId id) {
   if (last_end_ == 0) return;
   for (uint32_t i = first_unnamed_; i < last_end_; ++i) frames_[i].owner = id;
   frames_[last_end_ - 1].self = id;
-  if (leaves_.is_on()) remember_leaf(id);
+  if (unnamed_leaf_ && unnamed_leaf_->anchor < valid_) {
+    name_leaf(unnamed_leaf_, id);
+  } else if (leaves_.is_on()) {
+    remember_leaf(id);
+  }
 }
 
-MSCOPE_FAST bool StackMemo::has_leaf(uintptr_t leaf_key, const State& caller, Captured* captured) {
-  if (epoch_.unloading()) return false;
-  Leaf* leaf = leaves_.find(leaf_key, caller);
-  bool holds = leaf && leaf->words_hold();
-  if (holds && leaf->anchor != Leaf::kNoAnchor) {
-    uint32_t i = leaf->anchor;
-    holds = i < valid_ && frames_[i].slot == leaf->anchor_slot &&
-            frames_[i].sp == leaf->anchor_sp && frames_[i].hash == leaf->anchor_hash &&
-            (!frames_[i].fp_live || frames_[i].fp == leaf->anchor_fp) &&
-            first_bad(frames_[i].word_end) == kAllHold;
+// kPathStep to the power of n.
+static constexpr auto kPathSteps = [] {
+  struct {
+    uint64_t power[Leaf::kWords + 2];
+  } table = {};
+  uint64_t power = 1;
+  for (uint64_t& entry : table.power) {
+    entry = power;
+    power *= kPathStep;
   }
-  if (!holds) {
-    leaves_.miss();
-    return false;
+  return table;
+}();
+
+// The innermost frame is `at`. Most programs do the same things again in the same order.
+MSCOPE_FAST bool StackMemo::expected_leaf(const State& at, Captured* captured) {
+  Leaf* leaf = leaves_.expected();
+  return leaves_.begins_as(*leaf, at.key, at.slot, at.fp) && leaf->words_now() == leaf->word_sum &&
+         tell(leaf, captured);
+}
+
+// The walk has made one step, from the innermost frame to `caller`.
+MSCOPE_FAST bool StackMemo::has_leaf(const State& caller, Captured* captured) {
+  const Frame& inner = frames_[capacity_ - 1];
+  Leaf* leaf = leaves_.find(inner.key, inner.slot, inner.fp, caller, &leaf_moved_);
+  if (leaf && tell(leaf, captured)) return true;
+  leaves_.miss();
+  return false;
+}
+
+// The leaf's words hold; what it tells of the stack, if the rest holds too.
+MSCOPE_FAST bool StackMemo::tell(Leaf* leaf, Captured* captured) {
+  if (epoch_.unloading()) return false;
+  uint64_t hash = leaf->inner_hash;
+  captured->stopped = leaf->stopped;
+  if (!leaf->whole) {
+    if (!has_anchor_of(*leaf)) return false;
+    uint64_t outer = frames_[leaf->anchor].hash;
+    hash += outer * kPathSteps.power[leaf->inner_frames];
+    if (outer != leaf->anchor_hash && !learn_id(leaf, named(hash))) {
+      unnamed_leaf_ = leaf;
+      return false;
+    }
+    captured->stopped = root_stopped_;
   }
   leaves_.hit(leaf);
-  captured->hash = named(leaf->hash);
+  captured->hash = named(hash);
   captured->id = leaf->id;
   captured->generation = epoch_.generation();
-  captured->stopped = leaf->stopped;
   stepped_ = 1;
   last_end_ = 0;
   return true;
+}
+
+// Whether the memo has the frame in which the leaf's words end, and may build upon it. The words
+// say that we came to anchor_slot, and what is there; and which fp we came with, if that was
+// of interest when they were written down.
+MSCOPE_FAST bool StackMemo::has_anchor_of(const Leaf& leaf) {
+  if (leaf.anchor >= valid_) return false;
+  const Frame& frame = frames_[leaf.anchor];
+  return frame.slot == leaf.anchor_slot && frame.sp == leaf.anchor_slot + sizeof(uintptr_t) &&
+         frame.key == __atomic_load_n(reinterpret_cast<const uintptr_t*>(leaf.anchor_slot),
+                                      __ATOMIC_RELAXED) &&
+         (!frame.fp_live || (leaf.anchor_fp_live && frame.fp == leaf.anchor_fp)) &&
+         first_bad(frame.word_end) == kAllHold;
+}
+
+// The leaf was met by another way than last time.
+bool StackMemo::learn_id(Leaf* leaf, uint64_t hash) {
+  StackId id = finder_.find ? finder_.find(finder_.context, hash) : StackId::kNone;
+  if (id == StackId::kNone) return false;
+  name_leaf(leaf, id);
+  return true;
+}
+
+void StackMemo::name_leaf(Leaf* leaf, StackId id) {
+  leaf->id = id;
+  leaf->anchor_hash = frames_[leaf->anchor].hash;
 }
 
 void StackMemo::remember_leaf(StackId id) {
@@ -356,36 +432,44 @@ void StackMemo::remember_leaf(StackId id) {
   const Frame& inner = frames_[last_end_ - 1];
   uint32_t anchor = last_end_ - 2;
   const Frame& caller = frames_[anchor];
-  // The anchor is as far out as there is room for words: the further out, the
-  // longer the memo will have it.
-  while (anchor > 0 && caller.word_end - frames_[anchor - 1].word_end <= Leaf::kWords) --anchor;
-  bool whole = anchor == 0 && caller.word_end <= Leaf::kWords;
-  uint32_t first_word = whole ? 0 : frames_[anchor].word_end;
+  uint32_t nearest = leaf_moved_ && last_base_ > 0 ? last_base_ - 1 : 0;
+  while (anchor > nearest && inner.word_end - frames_[anchor - 1].word_end <= Leaf::kWords)
+    --anchor;
+  bool whole = anchor == 0 && inner.word_end <= Leaf::kWords;
+  const Frame& outer = frames_[anchor];
+  uint32_t first_word = whole ? 0 : outer.word_end;
 
-  State state = {caller.key, caller.slot, caller.sp, caller.fp};
-  for (uint32_t i = first_word; i < caller.word_end; ++i) {
-    auto distance = static_cast<intptr_t>(words_[i].address - caller.slot) / 8;
-    if (distance != static_cast<int32_t>(distance)) return;
-  }
-  Leaf* leaf = leaves_.place(inner.key, state);
+  auto has_plain_sp = [](const Frame& frame) { return frame.sp == frame.slot + sizeof(uintptr_t); };
+  if (!has_plain_sp(inner) || !has_plain_sp(outer)) return;
+  auto distance = [&](uint32_t i) {
+    return static_cast<intptr_t>(words_[i].address - inner.slot) / 8;
+  };
+  for (uint32_t i = first_word; i < inner.word_end; ++i)
+    if (distance(i) != static_cast<int16_t>(distance(i))) return;
+  Leaf* leaf = leaves_.place(inner.key, {caller.key, caller.slot, caller.sp, caller.fp});
   if (!leaf) return;
-  leaf->leaf_key = inner.key;
-  leaf->caller = state;
-  leaf->fp_live = caller.fp_live;
+  leaf->key = inner.key;
+  leaf->slot = inner.slot;
+  leaf->fp = inner.fp;
+  leaf->fp_live = inner.fp_live;
   leaf->words = 0;
-  for (uint32_t i = caller.word_end; i-- > first_word; ++leaf->words) {
-    leaf->distance[leaf->words] =
-        static_cast<int32_t>(static_cast<intptr_t>(words_[i].address - caller.slot) / 8);
-    leaf->value[leaf->words] = words_[i].value;
+  leaf->word_sum = 0;
+  for (uint32_t i = inner.word_end; i-- > first_word; ++leaf->words) {
+    leaf->distance[leaf->words] = static_cast<int16_t>(distance(i));
+    leaf->word_sum += Leaf::weighed(leaf->words, words_[i].value);
   }
-  leaf->anchor = static_cast<uint16_t>(whole ? Leaf::kNoAnchor : anchor);
-  leaf->anchor_slot = frames_[anchor].slot;
-  leaf->anchor_sp = frames_[anchor].sp;
-  leaf->anchor_fp = frames_[anchor].fp;
-  leaf->anchor_hash = frames_[anchor].hash;
-  leaf->hash = inner.hash;
+  leaf->anchor = static_cast<uint16_t>(anchor);
+  leaf->anchor_slot = outer.slot;
+  leaf->anchor_fp = outer.fp;
+  leaf->anchor_fp_live = outer.fp_live;
+  leaf->anchor_hash = outer.hash;
+  leaf->inner_frames = static_cast<uint8_t>(last_end_ - 1 - anchor);
+  leaf->whole = whole;
+  leaf->inner_hash =
+      whole ? inner.hash : inner.hash - outer.hash * kPathSteps.power[leaf->inner_frames];
   leaf->id = id;
   leaf->stopped = root_stopped_;
+  leaves_.came(leaf);
 }
 
 MSCOPE_SLOW bool StackMemo::slow_step(State* at, bool is_first) {

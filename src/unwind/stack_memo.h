@@ -19,13 +19,19 @@
 
 namespace malloscope::unwind {
 
+// Who knows which stacks have been named: tells the id of the one with this hash, or kNone.
+struct StackFinder {
+  StackId (*find)(void* context, uint64_t hash) = nullptr;
+  void* context = nullptr;
+};
+
 // One per thread, used only by that thread and never from within itself: the
 // recorder's guard keeps signal handlers out (they have walk_plain). Lives in
 // zeroed memory, in which it is already in order: empty.
 class StackMemo {
  public:
   // Before the first capture, and whenever the memo is given to another thread.
-  void begin(Arena& arena, StackBounds bounds);
+  void begin(Arena& arena, StackBounds bounds, StackFinder finder);
 
   Captured capture(Start start);
 
@@ -84,7 +90,12 @@ class StackMemo {
   Captured no_stack(Epoch now);
   Captured too_deep(Start start);
   bool is_cut_again(Start start, Captured* captured);
-  bool has_leaf(uintptr_t leaf_key, const State& caller, Captured* captured);
+  bool expected_leaf(const State& at, Captured* captured);
+  bool has_leaf(const State& caller, Captured* captured);
+  bool tell(Leaf* leaf, Captured* captured);
+  bool has_anchor_of(const Leaf& leaf);
+  bool learn_id(Leaf* leaf, uint64_t hash);
+  void name_leaf(Leaf* leaf, StackId id);
   void remember_leaf(StackId id);
 
   MSCOPE_FAST uint16_t& hint(uintptr_t slot) { return hints_[slot >> 3 & hint_mask_]; }
@@ -109,12 +120,16 @@ class StackMemo {
   Arena* arena_;
   FullWalk* full_walk_;
 
-  // The last capture, for name(): frames [first_unnamed_, last_end_).
-  uint32_t first_unnamed_, last_end_;
+  // The last capture, for name(): frames [first_unnamed_, last_end_), of which [0, last_base_)
+  // were there before.
+  uint32_t first_unnamed_, last_end_, last_base_;
+  bool leaf_moved_;     // Its leaf was known, but the words around it have changed.
+  Leaf* unnamed_leaf_;  // Its leaf was known, but not by this way.
   uint32_t stepped_;
   uint32_t captures_;
 
   LeafCache leaves_;
+  StackFinder finder_;
 
   // While a stack stays too deep (see is_cut_again).
   uintptr_t cut_slot_;

@@ -223,7 +223,7 @@ struct Machine {
 
 struct Memo {
   StackMemo* memo = new (arena.take(sizeof(StackMemo))) StackMemo;
-  explicit Memo(StackBounds bounds) { memo->begin(arena, bounds); }
+  explicit Memo(StackBounds bounds, StackFinder finder = {}) { memo->begin(arena, bounds, finder); }
   StackMemo* operator->() { return memo; }
 };
 
@@ -239,8 +239,8 @@ TEST_F(StackMemoTest, FindsExactlyTheStackThatIsThere) {
   for (unsigned seed = 1; seed <= 9; ++seed) {
     // Alone on a known stack; with others; on stacks of which nothing is known.
     Machine m(seed, seed % 3 == 1 ? 1 : 4);
-    Memo memo(seed % 3 == 0 ? StackBounds{} : m.bounds());
     Ledger ledger;
+    Memo memo(seed % 3 == 0 ? StackBounds{} : m.bounds(), ledger.finder());
     // Shallow stacks come up again and again, with all their neighbours.
     unsigned depth = seed % 4 == 0 ? 150 : 2 + seed, generation = epoch().generation();
     uint64_t known = 0;
@@ -261,8 +261,8 @@ TEST_F(StackMemoTest, FindsExactlyTheStackThatIsThere) {
 
 TEST_F(StackMemoTest, ForgetsEverythingWhenCodeIsReplaced) {
   Machine m(7);
-  Memo memo(m.bounds());
   Ledger ledger;
+  Memo memo(m.bounds(), ledger.finder());
   for (int i = 0; i < 300'000; ++i) {
     m.live(20);
     if (i % 3000 == 0) {
@@ -552,8 +552,8 @@ TEST_F(StackMemoTest, DoesNotKnowALeafWhoseOuterFramesHaveChanged) {
 
 TEST_F(StackMemoTest, TellsManyLeavesOfOneCallerApart) {
   Machine m(1);
-  Memo memo(m.bounds());
   Ledger ledger;
+  Memo memo(m.bounds(), ledger.finder());
   constexpr unsigned kLeaves = 250;  // Many for 256 sets of two.
   for (unsigned site = 0; site < kLeaves; ++site)
     rule_cache.insert(Function{kPlain, 1}.key(site), Function{kPlain, 1}.rule(),
@@ -567,6 +567,101 @@ TEST_F(StackMemoTest, TellsManyLeavesOfOneCallerApart) {
     ASSERT_TRUE(ledger.check(captured, m.truth(), memo.memo)) << i;
   }
   EXPECT_GT(known, 10 * kLeaves);
+}
+
+// A call from a given site of a given function.
+struct Call {
+  Function function;
+  unsigned site;
+};
+
+// Many inner paths, reached by many outer ones: what a leaf has seen with one it must tell
+// with all, and never take one for another.
+TEST_F(StackMemoTest, TellsLeavesByWhicheverWayTheyAreReached) {
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    Machine m(seed);
+    Ledger ledger;
+    Memo memo(m.bounds(), ledger.finder());
+    auto chains = [&](unsigned count, unsigned longest) {
+      std::vector<std::vector<Call>> all(count);
+      for (auto& chain : all)
+        for (unsigned i = 1 + m.pick(longest); i-- > 0;)
+          chain.push_back({{static_cast<Shape>(m.pick(4)), m.pick(3)}, m.pick(kSites)});
+      return all;
+    };
+    // Few and short ones end in the same place by different ways; long ones need an anchor.
+    auto outer = chains(seed % 2 ? 40 : 12, seed % 2 ? 3 : 40), inner = chains(10, 4);
+    auto play = [&](const std::vector<Call>& chain) {
+      for (const Call& call : chain) {
+        m.call(call.function);
+        m.stack().regs.key = call.function.key(call.site);
+      }
+    };
+    uint64_t captures = 0, told = 0;
+    for (int i = 0; i < 40'000; ++i) {
+      m.leave(1000);
+      m.stack().regs.key = Function{kPlain, 1}.key(0);
+      play(outer[m.pick(static_cast<unsigned>(outer.size()))]);
+      for (unsigned times = 1 + m.pick(6); times-- > 0; ++captures) {
+        const auto& chain = inner[m.pick(static_cast<unsigned>(inner.size()))];
+        play(chain);
+        Captured captured = memo->capture(m.hook());
+        told += captured.id != StackId::kNone && memo->stepped() <= 1;
+        ASSERT_TRUE(ledger.check(captured, m.truth(), memo.memo)) << "seed " << seed << " " << i;
+        m.leave(chain.size());
+      }
+    }
+    EXPECT_GT(told, captures / 3) << "seed " << seed << ", of " << captures;
+  }
+}
+
+TEST_F(StackMemoTest, AsksForTheIdOfALeafReachedByAnotherWay) {
+  Machine m(1);
+  Ledger ledger;
+  Memo memo(m.bounds(), ledger.finder());
+  constexpr unsigned kOuterWays = 8;  // More than the cache has places for one leaf.
+  for (unsigned site = 0; site < kOuterWays; ++site)
+    rule_cache.insert(Function{kPlain, 1}.key(site), Function{kPlain, 1}.rule(),
+                      epoch().generation(), arena);
+  for (int i = 0; i < 10; ++i) m.call({kPlain, 1});
+  uintptr_t outer_slot = m.stack().regs.sp + 40;
+  for (int i = 0; i < 10; ++i) m.call({kPlain, 1});
+  // By each way both leaves are captured; the first of them makes the memo know the way.
+  uint64_t told = 0;
+  for (unsigned i = 0; i < 4000; ++i) {
+    unsigned way = i / 2 % kOuterWays, leaf = i % 2;
+    size_t outer = 0;
+    while (m.stack().callers[outer].sp - 8 != outer_slot) ++outer;
+    m.stack().callers[outer].key = at(outer_slot) = Function{kPlain, 1}.key(way);
+    m.stack().regs.key = Function{kPlain, 1}.key(leaf);
+    Captured captured = memo->capture(m.hook());
+    if (i >= 3000 && leaf == 1) told += captured.id != StackId::kNone && memo->stepped() <= 1;
+    ASSERT_TRUE(ledger.check(captured, m.truth(), memo.memo)) << i;
+  }
+  EXPECT_GT(told, 400u) << "of 500";
+}
+
+TEST_F(StackMemoTest, SaysOfALeafThatItsStackIsIncomplete) {
+  for (bool whole : {true, false}) {
+    Machine m(1);
+    Memo memo(m.bounds());
+    // The outermost function has no CFI, nor is it the root.
+    uintptr_t unknown = 0x90000;
+    rule_cache.insert(unknown, Rule(Rule::kStop), epoch().generation(), arena);
+    m.stack().regs.key = unknown;
+    for (int i = 0; i < (whole ? 3 : 40); ++i) {
+      m.call({kPlain, 1});
+      m.stack().regs.key = Function{kPlain, 1}.key(0);
+    }
+    auto hook = [&](unsigned site) {
+      m.stack().regs.key = Function{kPlain, 1}.key(site);
+      return m.hook();
+    };
+    learn_leaves(memo, hook);
+    Captured captured = memo->capture(hook(0));
+    EXPECT_EQ(captured.id, StackId{2});
+    EXPECT_TRUE(captured.stopped);
+  }
 }
 
 TEST_F(StackMemoTest, DoesNotKnowALeafOnAnotherFp) {

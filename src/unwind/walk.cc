@@ -30,7 +30,7 @@ Captured walk_plain(Start start, StackReader& reader, Epoch now, std::span<uintp
     keys[count_now - 1 - i] = inner;
   }
   uint64_t hash = path_seed(result.generation, result.cut, result.stopped);
-  for (size_t i = 0; i < count_now; ++i) hash = mix(hash, keys[i]);
+  for (size_t i = 0; i < count_now; ++i) hash = extended(hash, keys[i]);
   result.hash = named(hash);
   result.fresh = {keys, count_now};
   return result;

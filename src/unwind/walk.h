@@ -94,15 +94,24 @@ MSCOPE_FAST bool step(State* at, Rule rule, StackReader& reader) {
   return true;
 }
 
-// Path hashes: that of a stack is mix(that of the stack without its leaf, leaf's key).
-MSCOPE_FAST uint64_t mix(uint64_t hash, uint64_t key) {
-  uint64_t x = (hash ^ key) * 0x9e3779b97f4a7c15;
+// Path hashes: that of a stack is that of the stack without its leaf, extended by the leaf's key.
+// Extending is linear in the hash, so what a run of inner frames adds does not depend on those
+// outside of it:
+//
+//     hash(outer, inner) == hash(outer) * kPathStep ^ (number of inner frames) + inner
+inline constexpr uint64_t kPathStep = 0xda942042e4dd58b5;
+
+MSCOPE_FAST uint64_t spread(uint64_t key) {
+  uint64_t x = key * 0x9e3779b97f4a7c15;
   x = (x ^ x >> 32) * 0xd6e8feb86659fd93;
   return x ^ x >> 29;
 }
+MSCOPE_FAST uint64_t extended(uint64_t hash, uint64_t key) {
+  return hash * kPathStep + spread(key);
+}
 MSCOPE_FAST uint64_t path_seed(uint32_t generation, bool cut, bool stopped) {
-  return mix(uint64_t{generation} << 2 | uint64_t{cut} << 1 | uint64_t{stopped},
-             0x6d616c6c6f73636f);
+  uint64_t end = uint64_t{generation} << 2 | uint64_t{cut} << 1 | uint64_t{stopped};
+  return spread(end ^ 0x6d616c6c6f73636f);
 }
 MSCOPE_FAST uint64_t named(uint64_t hash) { return hash ? hash : 1; }
 
