@@ -107,6 +107,8 @@ int main_run(const Words& words) {
   if (end < words.size() && words[end] == "--") ++end;
   options.command.assign(words.begin() + static_cast<ptrdiff_t>(end), words.end());
   options.drop_when_full = on_full == "drop";
+  if (options.output == "-")
+    return complain(kUsage, "a trace cannot go to standard output; name a file with -o");
   if (options.command.empty() || options.command[0].empty())
     return complain(kUsage, "no program to run (see malloscope run --help)");
   return run_command(options);

@@ -47,7 +47,7 @@ int open_output(const std::string& path, bool overwrite) {
 }
 
 std::string default_name(const std::string& program, int pid, int number) {
-  std::string name = program.substr(program.rfind('/') + 1);
+  std::string name = program.substr(program.rfind('/') + 1).substr(0, 200);
   return fmt::format("malloscope.{}.{}.mscope{}", name, pid,
                      number ? fmt::format(".{}", number) : "");
 }

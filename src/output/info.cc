@@ -151,7 +151,7 @@ class Info {
 
   void notes() {
     heading("Notes");
-    if (tables_.notes.empty()) sink_.write("  None: everything that ran could be followed.\n");
+    if (tables_.notes.empty()) sink_.write("  None: every process that was to be recorded was.\n");
     for (const trace::Note& note : tables_.notes) sink_.write("  " + printable(note.text) + "\n");
   }
 

@@ -272,7 +272,9 @@ class Page {
     line(style_.bold("Recording") + fmt::format("  {} in {} ({:.2g} bytes each){}",
                                                 count_text(tables_.events, "event", "events"),
                                                 bytes_text(tables_.file_bytes), per_event,
-                                                whole ? "; nothing was lost" : ""));
+                                                tables_.images.empty() ? "; no process was recorded"
+                                                : whole                ? "; nothing was lost"
+                                                                       : ""));
     for (const Loss& loss : missing)
       remark(loss.figures ? "!" : "-", loss.sentence + ".", loss.figures);
     constexpr size_t kMostNotes = 3;

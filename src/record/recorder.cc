@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "base/syscall.h"
+#include "record/self_check.h"
 #include "unwind/modules.h"
 
 namespace malloscope::record {
@@ -97,6 +98,7 @@ StackId find_stack(void* thread_state, uint64_t hash) {
 bool stack_of(ThreadState* t, uintptr_t frame, StackId* id) {
   unwind::Start start = {frame + sizeof(uintptr_t), *reinterpret_cast<const uintptr_t*>(frame)};
   unwind::Captured stack = t->memo.capture(start);
+  if constexpr (kSelfCheck) self_check(frame, stack);
   if (stack.cut) [[unlikely]]
     image().truncated_stacks.fetch_add(1, std::memory_order_relaxed);
   if (stack.stopped) [[unlikely]]

@@ -20,7 +20,7 @@ namespace malloscope::trace {
 Result<FileReader> FileReader::open(const std::string& path) {
   FileReader reader;
   reader.path_ = path;
-  reader.fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  reader.fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat info;
   if (reader.fd_ < 0 || fstat(reader.fd_, &info) != 0)
     return fail(fmt::format("cannot read {}: {}", path, strerror(errno)));
