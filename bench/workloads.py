@@ -39,7 +39,7 @@ select count(distinct replace(name, '-', '+')) from word;
 def _python(folder, scale):
     # About four million allocations a second, which is much for a Python program.
     (folder / "objects.py").write_text(f"""
-import hashlib, json, re, zlib
+import hashlib, json, lzma, re
 class Node:
     def __init__(self, name, children):
         self.name, self.children, self.tags = name, children, {{}}
@@ -57,7 +57,7 @@ for round in range({max(1, int(20 * scale))}):
     counts = {{}}
     for w in words:
         counts[w] = counts.get(w, 0) + 1
-    stored = zlib.compress(text.encode())
+    stored = lzma.compress(text.encode(), preset=4)
     digest = hashlib.sha256(stored).hexdigest()
 print(len(text), len(counts), digest)
 """)

@@ -97,8 +97,13 @@ StackId find_stack(void* thread_state, uint64_t hash) {
 
 bool stack_of(ThreadState* t, uintptr_t frame, StackId* id) {
   unwind::Start start = {frame + sizeof(uintptr_t), *reinterpret_cast<const uintptr_t*>(frame)};
-  unwind::Captured stack = t->memo.capture(start);
-  if constexpr (kSelfCheck) self_check(frame, stack);
+  *id = t->memo.recall(start);
+  if (*id != StackId::kNone) [[likely]] {
+    if constexpr (kSelfCheck) self_check(frame, t->memo.recalled_hash(), false);
+    return true;
+  }
+  unwind::Captured stack = t->memo.walk(start);
+  if (kSelfCheck && !stack.cut) self_check(frame, stack.hash, stack.stopped);
   if (stack.cut) [[unlikely]]
     image().truncated_stacks.fetch_add(1, std::memory_order_relaxed);
   if (stack.stopped) [[unlikely]]

@@ -6,8 +6,6 @@
 
 #include <cstdint>
 
-#include "unwind/walk.h"
-
 namespace malloscope::record {
 
 #ifdef MSCOPE_SELF_CHECK
@@ -16,7 +14,7 @@ inline constexpr bool kSelfCheck = true;
 inline constexpr bool kSelfCheck = false;
 #endif
 
-// `frame` is the hook's, `captured` what the memo says of its callers.
-void self_check(uintptr_t frame, const unwind::Captured& captured);
+// `frame` is the hook's; the rest is what the memo says of its callers.
+void self_check(uintptr_t frame, uint64_t path_hash, bool stopped);
 
 }  // namespace malloscope::record

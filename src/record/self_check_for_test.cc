@@ -13,6 +13,7 @@
 
 #include "base/syscall.h"
 #include "record/self_check.h"
+#include "unwind/walk.h"
 
 namespace malloscope::record {
 namespace {
@@ -74,18 +75,17 @@ void describe(Findings* findings, uintptr_t frame) {
 
 }  // namespace
 
-void self_check(uintptr_t frame, const unwind::Captured& captured) {
+void self_check(uintptr_t frame, uint64_t path_hash, bool stopped) {
   static Findings* const findings = open_findings();
-  if (!findings || captured.cut || captures.fetch_add(1) % kEvery != 0 || busy.test_and_set())
-    return;
+  if (!findings || captures.fetch_add(1) % kEvery != 0 || busy.test_and_set()) return;
   stack.hook_end = frame + 2 * sizeof(uintptr_t);
   stack.count = 0;
   _Unwind_Backtrace(take_frame, nullptr);
-  uint64_t hash = unwind::path_seed(captured.generation, captured.cut, captured.stopped);
+  uint64_t hash = unwind::path_seed(unwind::epoch().generation(), false, stopped);
   for (size_t i = stack.count; i-- > 0;) hash = unwind::extended(hash, stack.keys[i]);
   findings->checked.fetch_add(1);
   findings->frames.fetch_add(stack.count);
-  if (unwind::named(hash) != captured.hash) {
+  if (unwind::named(hash) != path_hash) {
     findings->wrong.fetch_add(1);
     describe(findings, frame);
   }

@@ -61,12 +61,16 @@ class LeafCache {
   void turn_on(Arena& arena) {
     index_ = arena.take_array<Index>(1);
     if (index_) sets_ = arena.take_array<Set>(kSets);
+    expected_ = sets_->ways;
     era_ = 1;
   }
   void clear() { ++era_; }
 
+  // The one that came last.
+  const Leaf& last() const { return sets_->ways[history_ % (kSets * kWays)]; }
+
   // The leaf that came next when last the same few came before.
-  MSCOPE_FAST Leaf* expected() { return &leaf_at(index_->next[place_in_history()]); }
+  MSCOPE_FAST Leaf* expected() const { return expected_; }
 
   // Whether a walk that begins in this state begins as the one that the leaf was made of.
   MSCOPE_FAST bool begins_as(const Leaf& leaf, uintptr_t key, uintptr_t slot, uintptr_t fp) const {
@@ -90,19 +94,26 @@ class LeafCache {
     return nullptr;
   }
 
-  MSCOPE_FAST void hit(Leaf* leaf) {
+  // To be told of each capture: the leaf that was found, as expected or not, or none.
+  MSCOPE_FAST void came_as_expected() {
+    ++hits_;
+    if (!expected_->recent) expected_->recent = true;
+    go_on(expected_);
+  }
+  void came(Leaf* leaf) {
+    index_->next[place_in_history()] = static_cast<uint16_t>(leaf - sets_->ways);
+    go_on(leaf);
+  }
+  void hit(Leaf* leaf) {
+    ++hits_;
     leaf->recent = true;
-    rate_ += (kFull - rate_) >> 6;
     came(leaf);
   }
-  void miss() { rate_ -= rate_ >> 6; }
-
-  // To be told of each one, to know what to expect.
-  MSCOPE_FAST void came(Leaf* leaf) {
-    auto number = static_cast<uint16_t>(leaf - sets_->ways);
-    index_->next[place_in_history()] = number;
-    history_ = history_ << 10 | number;
-    __builtin_prefetch(expected());
+  void miss() {
+    constexpr uint32_t kPeriod = 256;
+    if (++misses_ < kPeriod) return;
+    few_hits_ = hits_ < kPeriod / 8;
+    hits_ = misses_ = 0;
   }
 
   // A place for a new leaf, or nullptr: where few are ever met again, writing
@@ -110,7 +121,7 @@ class LeafCache {
   // programs have rhythms.
   Leaf* place(uintptr_t key, const State& caller) {
     chance_ = chance_ * 1664525 + 1013904223;
-    if (rate_ < kFull / 8 && chance_ >> 29 != 0) return nullptr;
+    if (few_hits_ && chance_ >> 29 != 0) return nullptr;
     uint64_t x = hash(key, caller);
     Set& set = sets_[x % kSets];
     Tags& tags = index_->tags[x % kSets];
@@ -132,7 +143,6 @@ class LeafCache {
  private:
   static constexpr size_t kSets = 256, kWays = 4, kHistories = 4096;
   static_assert(kSets * kWays == 1 << 10);
-  static constexpr uint32_t kFull = 1 << 16;
   struct Set {
     Leaf ways[kWays];
   };
@@ -145,7 +155,11 @@ class LeafCache {
     uint16_t next[kHistories];
   };
 
-  MSCOPE_FAST Leaf& leaf_at(uint16_t number) { return sets_->ways[number]; }
+  MSCOPE_FAST void go_on(const Leaf* leaf) {
+    history_ = history_ << 10 | static_cast<uint32_t>(leaf - sets_->ways);
+    expected_ = sets_->ways + index_->next[place_in_history()];
+    __builtin_prefetch(expected_);
+  }
 
   // The last three leaves.
   MSCOPE_FAST size_t place_in_history() const {
@@ -159,9 +173,11 @@ class LeafCache {
 
   Set* sets_;
   Index* index_;
+  Leaf* expected_;
   uint32_t history_;
   uint32_t era_;
-  uint32_t rate_;  // Of hits, decaying; kFull is all.
+  uint32_t hits_, misses_;  // Lately.
+  bool few_hits_;
   uint32_t chance_;
 };
 

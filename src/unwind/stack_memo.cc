@@ -105,33 +105,6 @@ MSCOPE_FAST Rule StackMemo::rule_of(uintptr_t key) {
   return find_rule_cached(key, epoch_);
 }
 
-// Checks the words [0, word_end), last first. The index of the first that does
-// not hold, or kAllHold.
-MSCOPE_FAST uint32_t StackMemo::first_bad(uint32_t word_end) {
-  const Word* const first = words_;
-  const Word* word = first + word_end;
-  for (const Word* own_end = first + own_words_; word > own_end;) {
-    --word;
-    uintptr_t value;
-    if (!reader_.load(word->address, &value) || value != word->value)
-      return static_cast<uint32_t>(word - first);
-  }
-  // On the thread's own stack any word may be loaded at any time, so several are taken at once.
-  auto differs = [](const Word& w) {
-    return __atomic_load_n(reinterpret_cast<const uintptr_t*>(w.address), __ATOMIC_RELAXED) ^
-           w.value;
-  };
-  while (word - first >= 4) {
-    if (differs(word[-1]) | differs(word[-2]) | differs(word[-3]) | differs(word[-4])) break;
-    word -= 4;
-  }
-  while (word > first) {
-    --word;
-    if (differs(*word)) return static_cast<uint32_t>(word - first);
-  }
-  return kAllHold;
-}
-
 // How many frames, of the first `inside`, do not depend on the given word.
 uint32_t StackMemo::frames_outside(uint32_t word, uint32_t inside) const {
   uint32_t low = 0;
@@ -147,6 +120,15 @@ uint32_t StackMemo::frames_outside(uint32_t word, uint32_t inside) const {
 }
 
 Captured StackMemo::capture(Start start) {
+  StackId id = recall(start);
+  if (id == StackId::kNone) return walk(start);
+  Captured captured;
+  captured.id = id;
+  captured.generation = epoch_.generation();
+  return captured;
+}
+
+Captured StackMemo::walk(Start start) {
   Epoch now = epoch();
   if (now != epoch_ || uneasy_ || !frames_) [[unlikely]] {
     if (!refresh(now)) return no_stack(now);
@@ -160,7 +142,6 @@ Captured StackMemo::capture(Start start) {
   }
 
   State at = first_state(start);
-  if (leaves_.is_on() && expected_leaf(at, &captured)) return captured;
   uint32_t fresh = 0, uncertified = 0, base = 0;
   uint32_t limit = valid_;  // Frames from here on are known not to hold.
   Ending ending;
@@ -221,7 +202,11 @@ Captured StackMemo::capture(Start start) {
     return no_stack(now);
   if (fresh > 0) append(base, fresh, uncertified, ending, at);
   if (++captures_ == kLeafCacheAfter && syscalls_allowed()) leaves_.turn_on(*arena_);
-  return result(base, fresh);
+  captured = result(base, fresh);
+  if (captured.id != StackId::kNone && captured.id == last_met_ && leaves_.is_on())
+    expect_again(captured.id);
+  last_met_ = captured.id;
+  return captured;
 }
 
 // Puts the walk's `fresh` frames onto the first `base` frames of the memo. All but
@@ -358,11 +343,17 @@ static constexpr auto kPathSteps = [] {
   return table;
 }();
 
-// The innermost frame is `at`. Most programs do the same things again in the same order.
-MSCOPE_FAST bool StackMemo::expected_leaf(const State& at, Captured* captured) {
-  Leaf* leaf = leaves_.expected();
-  return leaves_.begins_as(*leaf, at.key, at.slot, at.fp) && leaf->words_now() == leaf->word_sum &&
-         tell(leaf, captured);
+// The memo itself has this stack, again; next time, recall() shall.
+void StackMemo::expect_again(StackId id) {
+  if (last_end_ < 2) return;
+  const Frame &inner = frames_[last_end_ - 1], &caller = frames_[last_end_ - 2];
+  Leaf* leaf = leaves_.find(inner.key, inner.slot, inner.fp,
+                            {caller.key, caller.slot, caller.sp, caller.fp}, &leaf_moved_);
+  if (leaf && leaf->id == id) {
+    leaves_.hit(leaf);
+  } else {
+    remember_leaf(id);
+  }
 }
 
 // The walk has made one step, from the innermost frame to `caller`.
@@ -376,39 +367,25 @@ MSCOPE_FAST bool StackMemo::has_leaf(const State& caller, Captured* captured) {
 
 // The leaf's words hold; what it tells of the stack, if the rest holds too.
 MSCOPE_FAST bool StackMemo::tell(Leaf* leaf, Captured* captured) {
-  if (epoch_.unloading()) return false;
-  uint64_t hash = leaf->inner_hash;
-  captured->stopped = leaf->stopped;
-  if (!leaf->whole) {
-    if (!has_anchor_of(*leaf)) return false;
-    uint64_t outer = frames_[leaf->anchor].hash;
-    hash += outer * kPathSteps.power[leaf->inner_frames];
-    if (outer != leaf->anchor_hash && !learn_id(leaf, named(hash))) {
-      unnamed_leaf_ = leaf;
-      return false;
-    }
-    captured->stopped = root_stopped_;
+  if (epoch_.unloading() || !(leaf->whole || has_anchor_of(*leaf))) return false;
+  captured->hash = hash_of(*leaf);
+  if (!leaf->whole && frames_[leaf->anchor].hash != leaf->anchor_hash &&
+      !learn_id(leaf, captured->hash)) {
+    unnamed_leaf_ = leaf;
+    return false;
   }
   leaves_.hit(leaf);
-  captured->hash = named(hash);
   captured->id = leaf->id;
   captured->generation = epoch_.generation();
+  captured->stopped = leaf->whole ? leaf->stopped : root_stopped_;
   stepped_ = 1;
   last_end_ = 0;
   return true;
 }
 
-// Whether the memo has the frame in which the leaf's words end, and may build upon it. The words
-// say that we came to anchor_slot, and what is there; and which fp we came with, if that was
-// of interest when they were written down.
-MSCOPE_FAST bool StackMemo::has_anchor_of(const Leaf& leaf) {
-  if (leaf.anchor >= valid_) return false;
-  const Frame& frame = frames_[leaf.anchor];
-  return frame.slot == leaf.anchor_slot && frame.sp == leaf.anchor_slot + sizeof(uintptr_t) &&
-         frame.key == __atomic_load_n(reinterpret_cast<const uintptr_t*>(leaf.anchor_slot),
-                                      __ATOMIC_RELAXED) &&
-         (!frame.fp_live || (leaf.anchor_fp_live && frame.fp == leaf.anchor_fp)) &&
-         first_bad(frame.word_end) == kAllHold;
+uint64_t StackMemo::hash_of(const Leaf& leaf) const {
+  if (leaf.whole) return named(leaf.inner_hash);
+  return named(frames_[leaf.anchor].hash * kPathSteps.power[leaf.inner_frames] + leaf.inner_hash);
 }
 
 // The leaf was met by another way than last time.

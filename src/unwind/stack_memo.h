@@ -35,12 +35,20 @@ class StackMemo {
 
   Captured capture(Start start);
 
+  // The first half of capture(), for who is in a hurry: kNone if the stack is not the expected one,
+  // and then the second.
+  MSCOPE_FAST StackId recall(Start start);
+  Captured walk(Start start);
+
   // After a capture that came without an id: the one it has now. It must have
   // been defined, since later captures will build on it.
   void name(StackId id);
 
   // Forgets everything; also after a signal handler has jumped out of a capture.
   void clear();
+
+  // For tests: the path hash of what recall() has just told.
+  uint64_t recalled_hash() const { return hash_of(leaves_.last()); }
 
   // For tests and benchmarks: how much the last capture had to unwind.
   uint32_t stepped() const { return stepped_; }
@@ -81,7 +89,6 @@ class StackMemo {
   bool grow_words(uint32_t wanted);
   bool slow_step(State* at, bool is_first);
   Rule rule_of(uintptr_t key);
-  uint32_t first_bad(uint32_t word_end);
   uint32_t frames_outside(uint32_t word, uint32_t inside) const;
   void append(uint32_t base, uint32_t fresh, uint32_t uncertified, Ending ending,
               const State& beyond);
@@ -90,14 +97,16 @@ class StackMemo {
   Captured no_stack(Epoch now);
   Captured too_deep(Start start);
   bool is_cut_again(Start start, Captured* captured);
-  bool expected_leaf(const State& at, Captured* captured);
+  void expect_again(StackId id);
   bool has_leaf(const State& caller, Captured* captured);
   bool tell(Leaf* leaf, Captured* captured);
-  bool has_anchor_of(const Leaf& leaf);
+  uint64_t hash_of(const Leaf& leaf) const;
   bool learn_id(Leaf* leaf, uint64_t hash);
   void name_leaf(Leaf* leaf, StackId id);
   void remember_leaf(StackId id);
 
+  MSCOPE_FAST bool has_anchor_of(const Leaf& leaf);
+  MSCOPE_FAST uint32_t first_bad(uint32_t word_end);
   MSCOPE_FAST uint16_t& hint(uintptr_t slot) { return hints_[slot >> 3 & hint_mask_]; }
 
   // The arrays have room for capacity_ frames: those of the memo from the front,
@@ -123,6 +132,7 @@ class StackMemo {
   // The last capture, for name(): frames [first_unnamed_, last_end_), of which [0, last_base_)
   // were there before.
   uint32_t first_unnamed_, last_end_, last_base_;
+  StackId last_met_;    // If the memo had all of it.
   bool leaf_moved_;     // Its leaf was known, but the words around it have changed.
   Leaf* unnamed_leaf_;  // Its leaf was known, but not by this way.
   uint32_t stepped_;
@@ -138,5 +148,62 @@ class StackMemo {
   StackId cut_id_;
   bool last_was_cut_;
 };
+
+// Checks the words [0, word_end), last first. The index of the first that does
+// not hold, or kAllHold.
+MSCOPE_FAST uint32_t StackMemo::first_bad(uint32_t word_end) {
+  const Word* const first = words_;
+  const Word* word = first + word_end;
+  for (const Word* own_end = first + own_words_; word > own_end;) {
+    --word;
+    uintptr_t value;
+    if (!reader_.load(word->address, &value) || value != word->value)
+      return static_cast<uint32_t>(word - first);
+  }
+  // On the thread's own stack any word may be loaded at any time, so several are taken at once.
+  auto differs = [](const Word& w) {
+    return __atomic_load_n(reinterpret_cast<const uintptr_t*>(w.address), __ATOMIC_RELAXED) ^
+           w.value;
+  };
+  while (word - first >= 4) {
+    if (differs(word[-1]) | differs(word[-2]) | differs(word[-3]) | differs(word[-4])) break;
+    word -= 4;
+  }
+  while (word > first) {
+    --word;
+    if (differs(*word)) return static_cast<uint32_t>(word - first);
+  }
+  return kAllHold;
+}
+
+// Whether the memo has the frame in which the leaf's words end, and may build upon it. The words
+// say that we came to anchor_slot, and what is there; and which fp we came with, if that was
+// of interest when they were written down.
+MSCOPE_FAST bool StackMemo::has_anchor_of(const Leaf& leaf) {
+  if (leaf.anchor >= valid_) return false;
+  const Frame& frame = frames_[leaf.anchor];
+  return frame.slot == leaf.anchor_slot && frame.sp == leaf.anchor_slot + sizeof(uintptr_t) &&
+         frame.key == __atomic_load_n(reinterpret_cast<const uintptr_t*>(leaf.anchor_slot),
+                                      __ATOMIC_RELAXED) &&
+         (!frame.fp_live || (leaf.anchor_fp_live && frame.fp == leaf.anchor_fp)) &&
+         first_bad(frame.word_end) == kAllHold;
+}
+
+// Most programs do the same things again in the same order.
+MSCOPE_FAST StackId StackMemo::recall(Start start) {
+  if (!leaves_.is_on() || epoch() != epoch_ || uneasy_) return StackId::kNone;
+  const Leaf& leaf = *leaves_.expected();
+  if (!leaves_.begins_as(leaf, first_state(start).key, start.slot, start.rbp) ||
+      leaf.words_now() != leaf.word_sum)
+    return StackId::kNone;
+  if (leaf.whole
+          ? leaf.stopped
+          : root_stopped_ || !has_anchor_of(leaf) || frames_[leaf.anchor].hash != leaf.anchor_hash)
+    return StackId::kNone;  // A stack that is not complete is told by the slow way.
+  StackId id = leaf.id;
+  leaves_.came_as_expected();
+  stepped_ = last_end_ = 0;
+  return id;
+}
 
 }  // namespace malloscope::unwind
