@@ -14,9 +14,25 @@
 
 namespace malloscope::unwind {
 
+struct WordFactors {
+  static constexpr unsigned kWords = 20;
+  uint64_t of[kWords];
+};
+inline constexpr WordFactors kFactors = [] {
+  WordFactors factors = {};
+  uint64_t state = 0;
+  for (uint64_t& factor : factors.of) {
+    state += 0x9e3779b97f4a7c15;
+    uint64_t x = (state ^ state >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    factor = (x ^ x >> 31) | 1;
+  }
+  return factors;
+}();
+
 // Two cache lines, since looking at it must not push the program's own data out.
 struct alignas(64) Leaf {
-  static constexpr unsigned kWords = 20;
+  static constexpr unsigned kWords = WordFactors::kWords;
 
   // The state in the innermost frame (whose sp is slot + 8).
   uintptr_t key, slot, fp;
@@ -38,10 +54,9 @@ struct alignas(64) Leaf {
   int16_t distance[kWords];
 
   // The words are on the thread's own stack, where any may be loaded at any time, so they need not
-  // be compared one by one. The factors tell words that are swapped or shifted apart.
-  MSCOPE_FAST static uint64_t weighed(unsigned i, uintptr_t word) {
-    return word * (0x9e3779b97f4a7c15 + i * 0xd6e8feb86659fd92);
-  }
+  // be compared one by one. The factors have nothing to do with each other: with an arithmetic
+  // series, say, changes of +x, -2x and +x in a row would go unnoticed, and recursions have such.
+  MSCOPE_FAST static uint64_t weighed(unsigned i, uintptr_t word) { return word * kFactors.of[i]; }
   MSCOPE_FAST uint64_t words_now() const {
     uint64_t sum = 0;
     for (unsigned i = 0; i < words; ++i) {
@@ -61,7 +76,7 @@ class LeafCache {
   void turn_on(Arena& arena) {
     index_ = arena.take_array<Index>(1);
     if (index_) sets_ = arena.take_array<Set>(kSets);
-    expected_ = sets_->ways;
+    if (sets_) expected_ = sets_->ways;
     era_ = 1;
   }
   void clear() { ++era_; }

@@ -52,8 +52,12 @@
 // A far anchor serves as long as the memo forgets what lies between, a near one as
 // long as the program reaches the leaf by many ways. So at first it is as far out
 // as there is room for words; once that has been found changed, it is where the
-// walk met the memo. The cache takes 66 KiB, so a thread must capture 1000 stacks
+// walk met the memo. The cache takes 140 KiB, so a thread must capture 1000 stacks
 // first.
+//
+// Programs do the same things again in the same order. So before anything is looked
+// up, the leaf that came next last time is tried (recall): if the hook was called
+// from there and all its words hold, not even the one step is needed.
 
 #include "unwind/stack_memo.h"
 

@@ -35,8 +35,7 @@ class StackMemo {
 
   Captured capture(Start start);
 
-  // The first half of capture(), for who is in a hurry: kNone if the stack is not the expected one,
-  // and then the second.
+  // capture() in two steps: is it the stack that is expected next? kNone if not; then walk().
   MSCOPE_FAST StackId recall(Start start);
   Captured walk(Start start);
 

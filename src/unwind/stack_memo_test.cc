@@ -641,6 +641,27 @@ TEST_F(StackMemoTest, AsksForTheIdOfALeafReachedByAnotherWay) {
   EXPECT_GT(told, 400u) << "of 500";
 }
 
+// A recursion with two call sites: paths that differ by changes which cancel out, in many ways.
+TEST_F(StackMemoTest, TellsAllPathsOfARecursionApart) {
+  Machine m(1);
+  Ledger ledger(1 << 18, 1 << 23);
+  Memo memo(m.bounds(), ledger.finder());
+  constexpr unsigned kDepth = 15;
+  for (unsigned path = 0; path < 1 << kDepth; ++path) {
+    m.leave(1000);
+    for (unsigned i = 0; i < kDepth; ++i) {
+      m.call({kPlain, 1});
+      m.stack().regs.key = Function{kPlain, 1}.key(path >> i & 1);
+    }
+    m.call({kPlain, 1});
+    m.stack().regs.key = Function{kPlain, 1}.key(0);
+    Captured captured = memo->capture(m.hook());
+    ASSERT_EQ(captured.id, StackId::kNone) << path;
+    ASSERT_TRUE(ledger.check(captured, m.truth(), memo.memo)) << path;
+  }
+  EXPECT_EQ(ledger.stacks(), 1u << kDepth);
+}
+
 TEST_F(StackMemoTest, SaysOfALeafThatItsStackIsIncomplete) {
   for (bool whole : {true, false}) {
     Machine m(1);
