@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,6 +30,13 @@ int export_command(const ExportOptions& options) {
   if (!to_stdout && !options.force && access(options.output.c_str(), F_OK) == 0)
     return complain(kUsage,
                     fmt::format("{} exists already; --force overwrites it", options.output));
+
+  struct stat input = {}, output = {};
+  if (!to_stdout && stat(options.trace.c_str(), &input) == 0 &&
+      stat(options.output.c_str(), &output) == 0 && input.st_dev == output.st_dev &&
+      input.st_ino == output.st_ino)
+    return complain(kUsage, fmt::format("{} is the trace itself; name another file for the stacks",
+                                        options.output));
 
   int exit_code = kOk;
   std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, options.pid, &exit_code);

@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,8 +43,22 @@ struct Signals {
   ~Signals() { sigprocmask(SIG_SETMASK, &before, nullptr); }
 };
 
+// Not blocking: a pipe without a reader is no place to wait.
 int open_output(const std::string& path, bool overwrite) {
-  return open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL), 0600);
+  return open(path.c_str(),
+              O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (overwrite ? O_TRUNC : O_EXCL), 0600);
+}
+
+// Why no trace can be written there; empty if one can, as far as is known.
+std::string refusal(const std::string& path, bool overwrite) {
+  struct stat info;
+  if (path.empty() || stat(path.c_str(), &info) != 0) return {};
+  if (S_ISDIR(info.st_mode)) return fmt::format("{} is a folder; name a file in it", path);
+  if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode))
+    return fmt::format("{} is not a file; a trace cannot go through a pipe", path);
+  if (!overwrite)
+    return fmt::format("{} exists already; name another file, or say --force to replace it", path);
+  return {};
 }
 
 std::string default_name(const std::string& program, int pid, int number) {
@@ -120,14 +135,18 @@ int let_go(const Child& child) {
 
 // Stands in for the program until it ends. Returns the status, as from wait().
 int attend(pid_t program, rusage* usage) {
-  sigset_t all;
+  sigset_t all, passed_on;
   sigfillset(&all);
+  sigemptyset(&passed_on);
   for (;;) {
     siginfo_t info;
     if (sigwaitinfo(&all, &info) < 0) continue;
     if (info.si_signo != SIGCHLD) {
       // From the kernel: the terminal's, and the program has it too.
-      if (info.si_code <= 0 && info.si_pid != program) kill(program, info.si_signo);
+      if (info.si_code <= 0 && info.si_pid != program) {
+        kill(program, info.si_signo);
+        sigaddset(&passed_on, info.si_signo);
+      }
       continue;
     }
     int status;
@@ -137,6 +156,9 @@ int attend(pid_t program, rusage* usage) {
         timespec at_once = {};
         while (sigtimedwait(&all, &info, &at_once) > 0) {
         }
+        // Some send it twice (timeout does), and the second may be late.
+        for (int number = 1; number < NSIG; ++number)
+          if (sigismember(&passed_on, number) == 1) signal(number, SIG_IGN);
         return status;
       }
       // A stop by the terminal is the whole job's; one by anybody else is the program's alone,
@@ -195,9 +217,8 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
     result.exit_code = check.error().not_found ? 127 : 126;
     return result;
   }
-  if (!options.output.empty() && !options.overwrite && access(options.output.c_str(), F_OK) == 0)
-    return fail(fmt::format("{} exists already; name another file, or say --force to replace it",
-                            options.output));
+  if (std::string why = refusal(options.output, options.overwrite); !why.empty())
+    return fail(std::move(why));
   if (!check->obstacle.empty()) return run_plain(*check, options);
   result.warning = check->warning;
 

@@ -29,7 +29,7 @@ std::vector<Loss> losses(const analyze::Reading& reading) {
                      true});
   say(true, lost, "event was", "events were", " lost: the figures are too low by that much");
   say(true, totals.unmatched_frees, "free was", "frees were",
-      " of a block never seen allocated (older than the recording, or its event lost)");
+      " of a block not known to be live: freed twice, older than the recording, or its event lost");
   say(true, totals.order_violations, "event came", "events came",
       " in an impossible order: please report this as a bug");
   say(true, not_followed, "child process", "child processes",

@@ -44,6 +44,7 @@ class Page {
         images_(reading->selected()),
         width_(std::clamp<size_t>(options.width, 80, 120)),
         rows_(options.rows),
+        tool_(options.tool),
         style_{options.color},
         sink_(*sink) {}
 
@@ -51,11 +52,15 @@ class Page {
     title();
     figures();
     if (totals_.allocations > 0) {
-      List lists[] = {
+      std::vector<List> lists = {
           make_list("Heaviest at the peak", Metric::kPeak, peak_.bytes),
           make_list("Still live at the end", Metric::kLive, totals_.live_bytes),
           make_list("Most calls", Metric::kCalls, totals_.allocations + totals_.reallocations),
       };
+      // Where a program allocates much more than it ever holds, who does is a question of its own.
+      if (totals_.allocated_bytes / 4 > peak_.bytes)
+        lists.push_back(
+            make_list("Most bytes allocated", Metric::kAllocated, totals_.allocated_bytes));
       for (const List& list : lists) write_list(list);
     }
     processes();
@@ -269,9 +274,10 @@ class Page {
                                       : 0;
     std::vector<Loss> missing = losses(reading_);
     bool whole = std::none_of(missing.begin(), missing.end(), [](auto& l) { return l.figures; });
-    line(style_.bold("Recording") + fmt::format("  {} in {} ({:.2g} bytes each){}",
+    line(style_.bold("Recording") + fmt::format("  {} in {} ({:.{}f} bytes each){}",
                                                 count_text(tables_.events, "event", "events"),
                                                 bytes_text(tables_.file_bytes), per_event,
+                                                per_event < 10 ? 2 : 0,
                                                 tables_.images.empty() ? "; no process was recorded"
                                                 : whole                ? "; nothing was lost"
                                                                        : ""));
@@ -293,9 +299,10 @@ class Page {
     std::string trace = shell_quoted(reading_.path());
     line();
     line(style_.bold("Next") + "  trace is " + printable(reading_.path()));
-    line("  malloscope report " + trace);
-    line("  malloscope export " + trace + " --format folded --metric peak -o peak.folded");
-    line("  malloscope info " + trace);
+    std::string tool = "  " + shell_quoted(tool_);
+    line(tool + " report " + trace);
+    line(tool + " export " + trace + " --format folded --metric peak -o peak.folded");
+    line(tool + " info " + trace);
   }
 
   analyze::Reading& reading_;
@@ -305,6 +312,7 @@ class Page {
   const std::vector<const trace::Image*> images_;
   const size_t width_;
   const size_t rows_;
+  const std::string tool_;
   const Style style_;
   Sink& sink_;
   size_t place_width_ = 1;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "analyze/reading.h"
 #include "output/sink.h"
@@ -12,8 +13,9 @@ namespace malloscope::output {
 
 struct PageOptions {
   bool color = false;
-  size_t width = 100;  // Columns; used between 80 and 120.
-  size_t rows = 5;     // Sites in each of the three lists.
+  size_t width = 100;               // Columns; used between 80 and 120.
+  size_t rows = 5;                  // Sites in each list.
+  std::string tool = "malloscope";  // What to type to run it again.
 };
 
 void write_page(analyze::Reading* reading, const PageOptions& options, Sink* sink);

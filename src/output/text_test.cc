@@ -65,7 +65,7 @@ TEST(Page, SaysHowMuchWhenWhichCodeAndWhatNext) {
   EXPECT_TRUE(has(text, "in 4 blocks"));
   EXPECT_TRUE(has(text, "load.cc:40"));
   EXPECT_TRUE(has(text, "1.0 MiB of it the recorder's own"));
-  EXPECT_TRUE(has(text, "1 free was of a block never seen allocated"));
+  EXPECT_TRUE(has(text, "1 free was of a block not known to be live"));
   EXPECT_TRUE(has(text, "2 process images"));
   EXPECT_TRUE(has(text, "statically linked"));
   EXPECT_TRUE(has(text, "build it with -g"));

@@ -24,6 +24,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/auxv.h>
 
 #include <cstring>
 
@@ -72,8 +73,32 @@ Section section_of(LoadedElf::Range range) {
           range.start};
 }
 
+// All that the kernel has mapped of the program itself, or nothing if `part` does not belong to it.
+LoadedElf::Range program_around(uintptr_t part, uintptr_t bias) {
+  auto* segments = reinterpret_cast<const Elf64_Phdr*>(getauxval(AT_PHDR));
+  size_t count_there = segments ? getauxval(AT_PHNUM) : 0;
+  LoadedElf::Range all;
+  for (size_t i = 0; i < count_there; ++i) {
+    if (segments[i].p_type != PT_LOAD) continue;
+    if (all.end == 0) all.start = bias + (segments[i].p_vaddr & ~uintptr_t{4095});
+    all.end = bias + segments[i].p_vaddr + segments[i].p_memsz;
+  }
+  bool ours = all.contains(part) && all.contains(reinterpret_cast<uintptr_t>(segments));
+  return ours ? all : LoadedElf::Range{};
+}
+
+// Where the program was linked with gaps between its segments (node is), the loader tells only of
+// the segment that `pc` is in. Libraries are mapped as a whole.
 bool ask_loader(uintptr_t pc, dl_find_object* found) {
-  return _dl_find_object && _dl_find_object(reinterpret_cast<void*>(pc), found) == 0;
+  if (!_dl_find_object || _dl_find_object(reinterpret_cast<void*>(pc), found) != 0) return false;
+  const link_map* map = found->dlfo_link_map;
+  if (map->l_prev || !map->l_name || map->l_name[0]) return true;
+  auto start = reinterpret_cast<uintptr_t>(found->dlfo_map_start);
+  if (LoadedElf::Range all = program_around(start, map->l_addr); all.end) {
+    found->dlfo_map_start = reinterpret_cast<void*>(all.start);
+    found->dlfo_map_end = reinterpret_cast<void*>(all.end);
+  }
+  return true;
 }
 
 LoadedElf elf_of(const dl_find_object& found) {
