@@ -13,8 +13,10 @@ cat >memory.c <<'C'
 
 static pthread_barrier_t all_there, all_seen;
 
-static void *volatile sink;
-__attribute__((noipa)) static void leaf(void) { sink = malloc(8); free(sink); }
+__attribute__((noipa)) static void leaf(void) {
+  void *volatile p = malloc(8);
+  free(p);
+}
 __attribute__((noipa)) static void zero(unsigned path, int left);
 __attribute__((noipa)) static void one(unsigned path, int left) {
   if (!left) return leaf();
