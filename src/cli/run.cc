@@ -81,9 +81,12 @@ int run_command(const RunOptions& options) {
   if (!result->warning.empty()) complain(0, result->warning);
   if (!options.quiet) print_page(result->trace, std::nullopt, stderr, options.color);
   if (result->still_running > 0)
-    complain(0, fmt::format("{} process(es) are still running and go on being recorded; {} is "
-                            "complete when the last one ends",
-                            result->still_running, result->trace));
+    complain(0,
+             fmt::format("{} still running and being recorded; {} is complete when the last ends",
+                         result->still_running == 1
+                             ? "1 process is"
+                             : fmt::format("{} processes are", result->still_running),
+                         result->trace));
   if (!result->problem.empty())
     return complain(result->exit_code ? result->exit_code : kUnreadable,
                     fmt::format("the trace is not complete: {}", result->problem));

@@ -388,12 +388,12 @@ class Collector {
                        words_for(other.why)));
     if (drained->garbled_lanes)
       note(
-          fmt::format("{} thread(s) of pid {} damaged the recorder's memory; their later events "
+          fmt::format("{} thread{} of pid {} damaged the recorder's memory; their later events "
                       "are missing",
-                      drained->garbled_lanes, image.pid));
+                      drained->garbled_lanes, drained->garbled_lanes == 1 ? "" : "s", image.pid));
     if (uint64_t lost = shared.unclaimed_children.load(std::memory_order_relaxed))
-      note(fmt::format("{} forked child(ren) of pid {} were not recorded: too many processes", lost,
-                       image.pid));
+      note(fmt::format("{} forked {} of pid {} went unrecorded: too many processes", lost,
+                       lost == 1 ? "child" : "children", image.pid));
     if (image.pid == options_.launched_pid && program_ended_) set_exit(&image.end, program_status_);
     if (image.end.exit_kind == wire::kExitUnknown) {
       // The process's own word; the kernel's, if it comes, goes before it.

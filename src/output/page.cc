@@ -107,6 +107,9 @@ class Page {
     line();
     if (images_.empty()) {
       line(style_.bold("No process was recorded."));
+      for (const std::string& setting : tables_.header.settings)
+        if (setting.starts_with("only="))
+          line("  No program's name matches --only " + shell_quoted(setting.substr(5)) + ".");
       return;
     }
     const trace::Image& first = *images_.front();
