@@ -37,8 +37,9 @@ select count(distinct replace(name, '-', '+')) from word;
 
 
 def _python(folder, scale, only_objects=False):
-    """Builds, writes, reads, searches and stores a tree: some four million allocations a second,
-    as in the programs that the goals were set with. With nothing but objects it is twice that."""
+    """Builds, writes, reads, searches and stores a tree: three to four million allocations a
+    second, about as many as in the program that the goals were set with. With nothing but
+    objects it is twice that."""
     name = "only_objects.py" if only_objects else "objects.py"
     store = "" if only_objects else """
     stored = lzma.compress(text.encode()[:400_000])
