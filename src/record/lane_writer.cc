@@ -172,17 +172,15 @@ bool LaneWriter::mapping(wire::Op op, uint8_t flags, uint64_t tick, uint64_t add
   return true;
 }
 
-bool LaneWriter::stack(StackId id, StackId owner, uint32_t kept, uint32_t generation,
+void LaneWriter::stack(StackId id, StackId owner, uint32_t kept, uint32_t generation,
                        uint64_t flags, std::span<const uintptr_t> fresh) {
-  uint32_t words = static_cast<uint32_t>(3 + fresh.size());
-  if (!reserve(words)) return false;
+  uint32_t words = stack_words(fresh);
   uint64_t* at = words_ + used_;
   at[0] = wire::extended_word(wire::kStack, words, flags);
   at[1] = static_cast<uint64_t>(raw(id)) << 32 | raw(owner);
   at[2] = static_cast<uint64_t>(generation) << 32 | kept;
   for (size_t i = 0; i < fresh.size(); ++i) at[3 + i] = fresh[i];
   commit(words, last_tick_);
-  return true;
 }
 
 bool LaneWriter::module(uint64_t start, uint64_t end, uint64_t bias, uint32_t generation,

@@ -59,8 +59,12 @@ class LaneWriter {
 
   bool mapping(wire::Op op, uint8_t flags, uint64_t tick, uint64_t address, uint64_t size,
                StackId stack, uint64_t other);
-  bool stack(StackId id, StackId owner, uint32_t kept, uint32_t generation, uint64_t flags,
+  // Room for it must have been reserved.
+  void stack(StackId id, StackId owner, uint32_t kept, uint32_t generation, uint64_t flags,
              std::span<const uintptr_t> fresh);
+  static uint32_t stack_words(std::span<const uintptr_t> fresh) {
+    return static_cast<uint32_t>(3 + fresh.size());
+  }
   bool module(uint64_t start, uint64_t end, uint64_t bias, uint32_t generation,
               std::span<const uint8_t> build_id, std::span<const char> path);
   bool thread_name(const char name[16]);

@@ -61,9 +61,11 @@ MSCOPE_SLOW static bool define_stack(ThreadState* t, const unwind::Captured& sta
   auto fresh = stack.fresh;
   do {
     auto piece = fresh.first(fresh.size() < kLongestDefinition ? fresh.size() : kLongestDefinition);
+    // First the room, then the id: ids that come to nothing would make the stack table sparse.
+    if (!t->lane.reserve(LaneWriter::stack_words(piece))) return false;
     *id = process().stacks.new_id();
-    if (*id == StackId::kNone || !t->lane.stack(*id, owner, kept, stack.generation, flags, piece))
-      return false;
+    if (*id == StackId::kNone) return false;
+    t->lane.stack(*id, owner, kept, stack.generation, flags, piece);
     owner = *id;
     kept += static_cast<uint32_t>(piece.size());
     fresh = fresh.subspan(piece.size());

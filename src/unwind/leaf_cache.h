@@ -14,6 +14,7 @@
 
 namespace malloscope::unwind {
 
+// What each of a leaf's words is multiplied by; see Leaf::weighed().
 struct WordFactors {
   static constexpr unsigned kWords = 20;
   uint64_t of[kWords];
