@@ -15,6 +15,7 @@ import ctypes
 import datetime
 import json
 import math
+import operator
 import os
 import pathlib
 import re
@@ -137,6 +138,11 @@ def median(runs, key):
     return statistics.median(getattr(r, key) for r in runs)
 
 
+def against(runs, native, key, how=operator.truediv):
+    """Round by round, so that a machine that changes its pace between them does no harm."""
+    return statistics.median(how(getattr(r, key), getattr(n, key)) for r, n in zip(runs, native))
+
+
 def geometric_mean(values):
     values = [v for v in values if v and v > 0]
     return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
@@ -183,13 +189,12 @@ def table(results):
         if "native" not in by_tool:
             continue
         native = by_tool["native"][0]
-        wall, cpu, tree, rss = (median(native, k) for k in ("wall", "cpu", "tree", "rss"))
         _, allocations, others, _ = by_tool.get("malloscope", (0, 0, 0, 0))
         for tool, (runs, _, _, seconds) in by_tool.items():
-            r = {"wall": median(runs, "wall") / wall, "cpu": median(runs, "cpu") / cpu,
-                 "tree": median(runs, "tree") / tree, "added": median(runs, "wall") - wall}
+            r = {key: against(runs, native, key) for key in ("wall", "cpu", "tree")}
+            r["added"] = against(runs, native, "wall", operator.sub)
             if allocations and tool != "native":
-                r["ns"] = (median(runs, "cpu") - cpu) / allocations * 1e9
+                r["ns"] = against(runs, native, "cpu", operator.sub) / allocations * 1e9
             if allocations and tool in ("malloscope", "heaptrack"):
                 r["bytes"] = median(runs, "size") / (allocations + others)
             if allocations and tool == "malloscope":
@@ -198,7 +203,7 @@ def table(results):
                 r["read"] = (allocations + others) / seconds / 1e6 if seconds else None
             ratios.setdefault(tool, {})[name] = r
             lines.append(row(name, tool, median(runs, "wall"), r["wall"], r["cpu"], r["tree"],
-                             (median(runs, "rss") - rss) / 1024, r.get("ns"), r.get("bytes"),
+                             against(runs, native, "rss", operator.sub) / 1024, r.get("ns"), r.get("bytes"),
                              seconds or None))
     return lines, ratios
 
@@ -268,7 +273,7 @@ def main():
                             capture_output=True, text=True).stdout.strip() or "uncommitted"
     today = datetime.date.today().isoformat()
     head = [f"# {today}, {commit}", "",
-            f"{n} interleaved rounds, medians; {os.cpu_count()} cores, Linux {os.uname().release}."
+            f"{n} interleaved rounds; medians of the rounds' ratios; {os.cpu_count()} cores, Linux {os.uname().release}."
             f" A fixed loop took {min(speeds):.3f} to {max(speeds):.3f} s (median"
             f" {statistics.median(speeds):.3f}) before the rounds: the machine's own noise.", ""]
     print("\n".join(head + lines))

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "base/attributes.h"
 
@@ -15,6 +16,15 @@ inline constexpr size_t kMaxVarintBytes = 10;
 
 // `out` must have kMaxVarintBytes of room. Returns the end of what was written.
 MSCOPE_FAST uint8_t* put_varint(uint8_t* out, uint64_t value) {
+  // Most are short, but how short is not to be guessed: no branches up to four bytes.
+  if (value < 1u << 28) [[likely]] {
+    uint32_t v = static_cast<uint32_t>(value);
+    uint32_t spread = (v & 0x7f) | (v & 0x3f80) << 1 | (v & 0x1fc000) << 2 | (v & 0xfe00000) << 3;
+    unsigned more = (v >= 1u << 7) + (v >= 1u << 14) + (v >= 1u << 21);
+    spread |= 0x808080u & ((1u << 8 * more) - 1);
+    memcpy(out, &spread, sizeof spread);
+    return out + 1 + more;
+  }
   while (value >= 0x80) {
     *out++ = static_cast<uint8_t>(value) | 0x80;
     value >>= 7;

@@ -73,6 +73,7 @@ class LaneWriter {
   void count_drop();
 
   uint64_t last_tick() const { return last_tick_; }
+  uint32_t number() const { return lane_; }
 
  private:
   MSCOPE_FAST void commit(uint32_t words, uint64_t tick) {

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/ids.h"
+#include "record/last_touch.h"
 #include "record/stack_table.h"
 #include "wire/lane.h"
 
@@ -33,6 +34,7 @@ struct Process {
   std::atomic<ThreadState*> late;  // What departed threads write through, one at a time.
   std::atomic<uint32_t> late_taken;
   std::atomic<uint64_t> stalled_at;  // 1 + the heartbeat at which the collector was found dead.
+  LastTouch last_touch;
 };
 
 // Survives a fork; the child finds its parent's values here.

@@ -14,10 +14,18 @@
 
 namespace malloscope::record {
 
-uint64_t tick_among_threads(ThreadState* t) {
+uint64_t tick_in_order(ThreadState* t) {
   if (inherited.clock_forbidden.load(std::memory_order_relaxed)) [[unlikely]]
     return t->lane.last_tick() + 1;
   return cycles_ordered() >> inherited.tick_shift;
+}
+
+uint64_t tick_of_own_block(ThreadState* t) {
+  uint64_t last = t->lane.last_tick();
+  if (inherited.clock_forbidden.load(std::memory_order_relaxed)) [[unlikely]]
+    return last + 1;
+  uint64_t tick = cycles() >> inherited.tick_shift;
+  return tick < last ? last : tick;
 }
 
 uint64_t tick_alone(ThreadState* t, uint32_t beat) {
@@ -122,7 +130,7 @@ bool stack_of(ThreadState* t, uintptr_t frame, StackId* id) {
 
 void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size) {
   begin_recording(t, frame);
-  uint64_t tick = tick_now(t);
+  uint64_t tick = tick_of(t, block, LastTouch::kMade);
   StackId stack;
   if (!stack_of(t, frame, &stack) ||
       !t->lane.block(wire::kTagAlloc, op, tick, reinterpret_cast<uintptr_t>(block), size, stack))
@@ -133,7 +141,8 @@ void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t si
 void record_free(ThreadState* t, Op op, void* block, uintptr_t frame) {
   begin_recording(t, frame);
   uint64_t tag = wire::kTagFirstFree + static_cast<uint64_t>(op) - static_cast<uint64_t>(Op::kFree);
-  if (!t->lane.release(tag, op, tick_now(t), reinterpret_cast<uintptr_t>(block)))
+  if (!t->lane.release(tag, op, tick_of(t, block, LastTouch::kFreed),
+                       reinterpret_cast<uintptr_t>(block)))
     t->lane.count_drop();
   end_recording(t);
 }
@@ -143,9 +152,10 @@ void begin_realloc(ThreadState* t, Op op, uintptr_t frame, void* old_block, Real
   // Everything that can fail comes first, the second half's room too: a realloc is
   // recorded whole or not at all.
   constexpr uint32_t kBothHalves = 5 + 5;
-  state->begun = stack_of(t, frame, &state->stack) && t->lane.reserve(kBothHalves) &&
-                 t->lane.release(wire::kTagReallocBegin, op, tick_now(t),
-                                 reinterpret_cast<uintptr_t>(old_block));
+  state->begun =
+      stack_of(t, frame, &state->stack) && t->lane.reserve(kBothHalves) &&
+      t->lane.release(wire::kTagReallocBegin, op, tick_of(t, old_block, LastTouch::kFreed),
+                      reinterpret_cast<uintptr_t>(old_block));
   if (!state->begun) t->lane.count_drop();
   end_recording(t);
 }
@@ -154,8 +164,8 @@ void end_realloc(ThreadState* t, Op op, uintptr_t frame, void* block, size_t siz
                  const Realloc& state) {
   if (!state.begun) return;
   begin_recording(t, frame);
-  t->lane.block(wire::kTagReallocEnd, op, tick_now(t), reinterpret_cast<uintptr_t>(block), size,
-                state.stack);
+  t->lane.block(wire::kTagReallocEnd, op, tick_of(t, block, LastTouch::kMade),
+                reinterpret_cast<uintptr_t>(block), size, state.stack);
   end_recording(t);
 }
 

@@ -21,18 +21,16 @@ using wire::Op;
 // The frame of the hook itself: its return address and the caller's frame pointer lie there.
 #define MSCOPE_FRAME reinterpret_cast<uintptr_t>(__builtin_frame_address(0))
 
-uint64_t tick_among_threads(ThreadState* t);
+uint64_t tick_in_order(ThreadState* t);
+uint64_t tick_of_own_block(ThreadState* t);
 MSCOPE_SLOW uint64_t tick_alone(ThreadState* t, uint32_t beat);
 
-// The time of the event about to be written. With other threads about, an ordered read of the
-// clock (base/clock.h). A thread that is alone can be out of order with nobody, so there a plain
-// read will do, and only for every eighth event or when the collector's heart has beaten since
-// the last (once a millisecond): reading the clock is most of what an event costs. The events
-// between carry the time of the last one that was read.
-MSCOPE_FAST uint64_t tick_now(ThreadState* t) {
-  bool alone = &__libc_single_threaded && __libc_single_threaded;
-  if (!alone) [[unlikely]]
-    return tick_among_threads(t);
+// The time of the event about to be written. A thread that is alone can be out of order with
+// nobody, so there the clock is read only for every eighth event or when the collector's heart has
+// beaten since the last (once a millisecond): reading it is most of what an event costs. The
+// events between carry the time of the last one that was read.
+MSCOPE_FAST bool is_alone() { return &__libc_single_threaded && __libc_single_threaded; }
+MSCOPE_FAST uint64_t tick_if_alone(ThreadState* t) {
   uint32_t beat =
       static_cast<uint32_t>(inherited.shared.control().heartbeat.load(std::memory_order_relaxed));
   if (t->untimed < t->most_untimed && beat == t->last_beat) [[likely]] {
@@ -40,6 +38,18 @@ MSCOPE_FAST uint64_t tick_now(ThreadState* t) {
     return t->lane.last_tick();
   }
   return tick_alone(t, beat);
+}
+MSCOPE_FAST uint64_t tick_now(ThreadState* t) {
+  return is_alone() ? tick_if_alone(t) : tick_in_order(t);
+}
+// With other threads about, every event has its own time; that of a block which comes from another
+// lane is read in order with the loads that brought it here.
+MSCOPE_FAST uint64_t tick_of(ThreadState* t, const void* block, LastTouch::How how) {
+  if (is_alone()) [[likely]]
+    return tick_if_alone(t);
+  bool own =
+      process().last_touch.same_lane(reinterpret_cast<uintptr_t>(block), t->lane.number(), how);
+  return own ? tick_of_own_block(t) : tick_in_order(t);
 }
 
 // Signal handlers must see these stores in this order; the CPU needs no telling.

@@ -105,6 +105,7 @@ class EventEncoder {
   Predictor predictor_;
   std::unique_ptr<uint8_t[]> columns_[kColumns];
   uint8_t* at_[kColumns];
+  int rests_[kColumns] = {};  // Chunks for which a column is not compressed.
   std::vector<Run> runs_;
   uint32_t events_ = 0, run_events_ = 0;
   uint64_t first_tick_ = 0, last_tick_ = 0;
