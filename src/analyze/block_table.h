@@ -47,6 +47,13 @@ class BlockTable {
 
   size_t size() const { return size_; }
 
+  // In no particular order.
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const Block& block : places_)
+      if (block.address != 0) visit(block);
+  }
+
  private:
   size_t home(uint64_t address) const {
     uint64_t h = address * 0x9e3779b97f4a7c15;

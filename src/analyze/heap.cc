@@ -1,20 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every byte that is live belongs to exactly one stack of one image. All totals
-// follow from keeping that true at every event; three things need a thought.
-//
-// The peak. At a new maximum of the running sum, every stack's live bytes would
-// have to be copied. Instead a maximum only counts up `peak_epoch_`, and a stack
-// saves its live bytes when it is about to change for the first time after it:
-//
-//     event          sum   epoch    A: live, saved in     B: live, saved in
-//                      0     1         0                     0
-//     A alloc 10      10     2        10,    0 in 1          0
-//     B alloc  5      15     3        10,    0 in 1          5,    0 in 2
-//     A free  10       5     3         0,   10 in 3          5,    0 in 2
-//
-// The share of the peak is what was saved in the last epoch, or, if nothing was,
-// what is live: it has not changed since. So A held 10 and B 5 of the 15, and
-// the shares add up to the peak because they are what the sum was made of.
+// Every byte that is live belongs to exactly one block of one image. All totals
+// follow from keeping that true at every event; two things need a thought.
 //
 // A reallocation moves a block from the stack that owned it to the stack of the
 // call: the new owner gets its growth as allocated bytes, and in every image
@@ -35,7 +21,7 @@
 // seen and only while that child lives. What the child has freed of it is
 // `spent` there. A grandchild asks its parent, which asks its own.
 
-#include "analyze/accounts.h"
+#include "analyze/heap.h"
 
 #include <algorithm>
 
@@ -69,7 +55,7 @@ struct ThreadState {
 
 }  // namespace
 
-struct Accounts::ImageAccount {
+struct Heap::ImageAccount {
   ImageId id = ImageId::kNone;
   bool selected = false;
   bool running = false;  // Selected and not ended: part of the running sum.
@@ -80,7 +66,6 @@ struct Accounts::ImageAccount {
   Totals totals;
   Peak peak;
   BlockTable blocks;
-  std::vector<StackAccount> stacks;
   std::vector<ThreadState> threads;
   uint64_t begun = 0;  // Over all threads.
 
@@ -124,25 +109,15 @@ Totals& Totals::operator+=(const Totals& other) {
   return *this;
 }
 
-Amounts& Amounts::operator+=(const Amounts& other) {
-  allocations += other.allocations;
-  reallocations += other.reallocations;
-  allocated_bytes += other.allocated_bytes;
-  live_bytes += other.live_bytes;
-  live_blocks += other.live_blocks;
-  temporary += other.temporary;
-  peak_bytes += other.peak_bytes;
-  return *this;
-}
+Heap::Heap(Selection selection, Window window)
+    : selection_(selection), window_(window), counts_(window.from_tick == 0) {}
+Heap::~Heap() = default;
 
-Accounts::Accounts(Selection selection) : selection_(selection) {}
-Accounts::~Accounts() = default;
-
-Accounts::ImageAccount* Accounts::account(ImageId id) const {
+Heap::ImageAccount* Heap::account(ImageId id) const {
   return raw(id) < images_.size() ? images_[raw(id)].get() : nullptr;
 }
 
-void Accounts::image_started(const trace::Image& image) {
+void Heap::image_started(const trace::Image& image) {
   if (account(image.id)) return;
   if (raw(image.id) >= images_.size()) images_.resize(raw(image.id) + size_t{1});
   auto fresh = std::make_unique<ImageAccount>();
@@ -157,29 +132,56 @@ void Accounts::image_started(const trace::Image& image) {
                    image.forked_tick);
     }
   }
+  if (fresh->selected)
+    for (HeapObserver* observer : observers_) observer->image_started(image);
   images_[raw(image.id)] = std::move(fresh);
 }
 
-void Accounts::image_ended(const trace::Image& image) {
+void Heap::image_ended(const trace::Image& image) {
   ImageAccount* ended = account(image.id);
   if (!ended || ended->ended) return;
+  if (image.end_tick && *image.end_tick > window_.to_tick) return;
   ended->ended = true;
   if (ended->running) {
-    for (uint32_t s = 0; s < ended->stacks.size(); ++s) touch(*ended, StackId{s});
+    show_live(*ended);
+    for (HeapObserver* observer : observers_) observer->image_ended(ended->id);
     running_bytes_ -= ended->totals.live_bytes;
     ended->running = false;
   }
-  ended->stacks.shrink_to_fit();
   let_go(*ended);
 }
 
-void Accounts::events(std::span<const wire::Event> events) {
+void Heap::finish() {
+  if (!counts_) enter_window();
+  for (auto& image : images_)
+    if (image && image->running) show_live(*image);
+}
+
+void Heap::show_live(ImageAccount& image) {
+  if (image.begun == 0) {
+    for (HeapObserver* observer : observers_) observer->left(image.id, image.blocks);
+    return;
+  }
+  // Blocks whose reallocation never ended live on; the image's own table must not know.
+  BlockTable live = image.blocks;
+  for (const ThreadState& state : image.threads)
+    for (const Begun& begun : state.begun)
+      if (begun.whose == Begun::Whose::kOwn && !live.find(begun.block.address))
+        live.insert(begun.block);
+  for (HeapObserver* observer : observers_) observer->left(image.id, live);
+}
+
+void Heap::events(std::span<const wire::Event> events) {
   // Far enough for a line to arrive from memory, near enough to be still there.
   constexpr size_t kAhead = 8;
   ImageAccount* image = nullptr;
   if (!events.empty()) last_tick_ = std::max(last_tick_, events.back().tick);
   for (size_t i = 0; i < events.size(); ++i) {
     const wire::Event& event = events[i];
+    if (event.tick > window_.to_tick) [[unlikely]]
+      continue;
+    if (!counts_ && event.tick >= window_.from_tick) [[unlikely]]
+      enter_window();
     if (!image || image->id != event.image) {
       image = account(event.image);
       if (!image) continue;
@@ -190,7 +192,22 @@ void Accounts::events(std::span<const wire::Event> events) {
   }
 }
 
-void Accounts::apply(ImageAccount& image, const wire::Event& event) {
+// From here on events count, and the heap that is there is the first candidate for the peak.
+void Heap::enter_window() {
+  counts_ = true;
+  for (auto& image : images_) {
+    if (!image) continue;
+    Totals fresh;
+    fresh.live_bytes = image->totals.live_bytes;
+    fresh.live_blocks = image->totals.live_blocks;
+    image->totals = fresh;
+    image->peak = {fresh.live_bytes, window_.from_tick};
+  }
+  peak_ = {running_bytes_, window_.from_tick};
+  ++peak_epoch_;
+}
+
+void Heap::apply(ImageAccount& image, const wire::Event& event) {
   switch (event.kind) {
     case wire::Kind::kAlloc:
       ++image.totals.calls[static_cast<size_t>(event.op) & 31];
@@ -213,18 +230,8 @@ void Accounts::apply(ImageAccount& image, const wire::Event& event) {
   }
 }
 
-Accounts::StackAccount& Accounts::touch(ImageAccount& image, StackId id) {
-  if (raw(id) >= image.stacks.size())
-    image.stacks.resize(std::max<size_t>(raw(id) + size_t{1}, image.stacks.size() * 2));
-  StackAccount& stack = image.stacks[raw(id)];
-  if (stack.peak_epoch != peak_epoch_ && image.running) {
-    stack.peak_bytes = stack.live_bytes;
-    stack.peak_epoch = peak_epoch_;
-  }
-  return stack;
-}
-
-void Accounts::settle(ImageAccount& image, uint64_t live_before, uint64_t tick) {
+// Observers have been told of the change, so a new epoch is after it.
+void Heap::settle(ImageAccount& image, uint64_t live_before, uint64_t tick) {
   uint64_t live = image.totals.live_bytes;
   if (live > image.peak.bytes) image.peak = {live, tick};
   if (!image.running) return;
@@ -235,21 +242,19 @@ void Accounts::settle(ImageAccount& image, uint64_t live_before, uint64_t tick) 
   }
 }
 
-void Accounts::allocate(ImageAccount& image, const wire::Event& event) {
+void Heap::allocate(ImageAccount& image, const wire::Event& event) {
   Totals& totals = image.totals;
   if (event.address == 0) {
     ++totals.failed;
     return;
   }
   uint64_t live_before = totals.live_bytes;
-  displace(image, event.address, event.tick);
+  displace(image, event.address, event);
 
-  image.blocks.insert({event.address, event.size, event.tick, event.stack, event.thread});
-  StackAccount& stack = touch(image, event.stack);
-  ++stack.allocations;
-  ++stack.live_blocks;
-  stack.allocated_bytes += event.size;
-  stack.live_bytes += event.size;
+  Block block = {event.address, event.size, event.tick, event.stack, event.thread};
+  image.blocks.insert(block);
+  if (image.selected)
+    for (HeapObserver* observer : observers_) observer->made(image.id, block, event, counts_);
   ++totals.allocations;
   ++totals.live_blocks;
   totals.allocated_bytes += event.size;
@@ -262,40 +267,41 @@ void Accounts::allocate(ImageAccount& image, const wire::Event& event) {
 
 // The address is handed out again although its block was never freed: an event
 // was lost, or the order is wrong. The block ends here, in the bytes but not in `frees`.
-void Accounts::displace(ImageAccount& image, uint64_t address, uint64_t tick) {
+void Heap::displace(ImageAccount& image, uint64_t address, const wire::Event& event) {
   Block* found = image.blocks.find(address);
   if (!found) [[likely]]
     return;
   ++image.totals.order_violations;
-  forget(image, *found, tick);
+  forget(image, *found, HeapObserver::End::kLost, event);
   image.blocks.erase(found);
 }
 
 // Takes the block out of the sums.
-void Accounts::forget(ImageAccount& image, const Block& block, uint64_t tick) {
-  StackAccount& stack = touch(image, block.stack);
-  --stack.live_blocks;
-  stack.live_bytes -= block.size;
+void Heap::forget(ImageAccount& image, const Block& block, HeapObserver::End how,
+                  const wire::Event& event) {
+  if (image.selected)
+    for (HeapObserver* observer : observers_) observer->gone(image.id, block, how, event, counts_);
   --image.totals.live_blocks;
   image.totals.live_bytes -= block.size;
   image.totals.freed_bytes += block.size;
-  bury(image, block, tick);
+  bury(image, block, event.tick);
 }
 
-void Accounts::release(ImageAccount& image, const Block& block, const wire::Event& event) {
+void Heap::release(ImageAccount& image, const Block& block, const wire::Event& event,
+                   bool may_be_newest) {
   ++image.totals.frees;
   // The newest block of the thread that frees it. Another block at the same
   // address, allocated by another thread meanwhile, is told apart by its thread.
-  if (block.thread == event.thread && image.thread(event.thread).newest_block == block.address) {
-    ++image.totals.temporary;
-    ++touch(image, block.stack).temporary;
-  }
+  bool temporary = may_be_newest && block.thread == event.thread &&
+                   image.thread(event.thread).newest_block == block.address;
+  image.totals.temporary += temporary;
   uint64_t live_before = image.totals.live_bytes;
-  forget(image, block, event.tick);
+  forget(image, block, temporary ? HeapObserver::End::kTemporary : HeapObserver::End::kFreed,
+         event);
   settle(image, live_before, event.tick);
 }
 
-void Accounts::free_block(ImageAccount& image, const wire::Event& event) {
+void Heap::free_block(ImageAccount& image, const wire::Event& event) {
   if (event.address == 0) return;
   if (Block* block = image.blocks.find(event.address)) [[likely]] {
     release(image, *block, event);
@@ -308,7 +314,7 @@ void Accounts::free_block(ImageAccount& image, const wire::Event& event) {
   }
 }
 
-void Accounts::begin_realloc(ImageAccount& image, const wire::Event& event) {
+void Heap::begin_realloc(ImageAccount& image, const wire::Event& event) {
   Begun begun;
   begun.block.address = event.address;
   if (event.address == 0) {
@@ -326,7 +332,7 @@ void Accounts::begin_realloc(ImageAccount& image, const wire::Event& event) {
   ++image.begun;
 }
 
-void Accounts::end_realloc(ImageAccount& image, const wire::Event& event) {
+void Heap::end_realloc(ImageAccount& image, const wire::Event& event) {
   using Whose = Begun::Whose;
   Totals& totals = image.totals;
   std::vector<Begun>& open = image.thread(event.thread).begun;
@@ -340,10 +346,13 @@ void Accounts::end_realloc(ImageAccount& image, const wire::Event& event) {
   --image.begun;
   Block& old = begun.block;
   // A block that was away cannot be told by its address from one made meanwhile.
-  if (image.thread(old.thread).made != begun.made) old.thread = ThreadId::kNone;
+  bool newer = image.thread(old.thread).made != begun.made;
+  if (newer && image.thread(old.thread).newest_block == old.address &&
+      !image.blocks.find(old.address))
+    image.thread(old.thread).newest_block = 0;
 
   if (event.address == 0 && event.size == 0 && begun.whose != Whose::kNobody) {  // A free.
-    if (begun.whose == Whose::kOwn) release(image, old, event);
+    if (begun.whose == Whose::kOwn) release(image, old, event, !newer);
     if (begun.whose == Whose::kInherited) ++totals.inherited_frees;
     if (begun.whose == Whose::kInherited) image.spent[old.address] = event.tick;
     if (begun.whose == Whose::kUnknown) ++totals.unmatched_frees;
@@ -356,7 +365,7 @@ void Accounts::end_realloc(ImageAccount& image, const wire::Event& event) {
     if (image.blocks.find(old.address)) {  // Somebody was given the address of a live block.
       uint64_t live_before = totals.live_bytes;
       ++totals.order_violations;
-      forget(image, old, event.tick);
+      forget(image, old, HeapObserver::End::kLost, event);
       settle(image, live_before, event.tick);
     } else {
       image.blocks.insert(old);
@@ -371,34 +380,27 @@ void Accounts::end_realloc(ImageAccount& image, const wire::Event& event) {
   }
 
   uint64_t live_before = totals.live_bytes;
-  displace(image, event.address, event.tick);
+  displace(image, event.address, event);
   bury(image, old, event.tick);
-  // The block's thread is kNone from now on: it has outlived a reallocation and
-  // is not temporary, whoever frees it.
-  image.blocks.insert({event.address, event.size, event.tick, event.stack, ThreadId::kNone});
+  // It has outlived a reallocation and is never temporary: it is nobody's newest block.
+  Block now = {event.address, event.size, event.tick, event.stack, event.thread};
+  image.blocks.insert(now);
   ThreadState& state = image.thread(event.thread);
   state.newest_block = 0;
   ++state.made;
 
-  StackAccount& from = touch(image, old.stack);
-  --from.live_blocks;
-  from.live_bytes -= old.size;
-  StackAccount& to = touch(image, event.stack);  // May move `from`.
-  ++to.live_blocks;
-  to.live_bytes += event.size;
-  ++to.reallocations;
+  if (image.selected)
+    for (HeapObserver* observer : observers_) observer->changed(image.id, old, now, event, counts_);
   ++totals.reallocations;
-  if (event.size > old.size) {
-    to.allocated_bytes += event.size - old.size;
+  if (event.size > old.size)
     totals.allocated_bytes += event.size - old.size;
-  } else {
+  else
     totals.freed_bytes += old.size - event.size;
-  }
   totals.live_bytes += event.size - old.size;
   settle(image, live_before, event.tick);
 }
 
-void Accounts::map(ImageAccount& image, const wire::Event& event) {
+void Heap::map(ImageAccount& image, const wire::Event& event) {
   bool inside = event.flags & wire::kInsideAllocator;
   Mappings& mappings = inside ? image.totals.allocator_mappings : image.totals.mappings;
   if (!inside) ++image.totals.calls[static_cast<size_t>(event.op) & 31];
@@ -409,10 +411,12 @@ void Accounts::map(ImageAccount& image, const wire::Event& event) {
     mappings.mapped_bytes += event.size;
   else if (event.op == wire::Op::kMunmap)
     mappings.unmapped_bytes += event.size;
+  if (image.selected)
+    for (HeapObserver* observer : observers_) observer->mapped(event, counts_);
 }
 
 // A block has gone; if a fork saw it, that child may yet free its copy.
-void Accounts::bury(ImageAccount& image, const Block& block, uint64_t tick) {
+void Heap::bury(ImageAccount& image, const Block& block, uint64_t tick) {
   const auto& ticks = image.fork_ticks;
   if (ticks.empty() || ticks.back() < block.born_tick) [[likely]]
     return;
@@ -421,7 +425,7 @@ void Accounts::bury(ImageAccount& image, const Block& block, uint64_t tick) {
 }
 
 // Whether the image itself had a block there when it was forked at `tick`.
-bool Accounts::ImageAccount::had(uint64_t address, uint64_t tick) const {
+bool Heap::ImageAccount::had(uint64_t address, uint64_t tick) const {
   if (const Block* block = blocks.find(address); block && block->born_tick <= tick) return true;
   auto [first, last] = ghosts.equal_range(address);
   for (auto ghost = first; ghost != last; ++ghost)
@@ -434,7 +438,7 @@ bool Accounts::ImageAccount::had(uint64_t address, uint64_t tick) const {
   return false;
 }
 
-bool Accounts::inherits(const ImageAccount& image, uint64_t address) const {
+bool Heap::inherits(const ImageAccount& image, uint64_t address) const {
   if (!image.parent || image.spent.contains(address)) return false;
   const ImageAccount* child = &image;
   for (int depth = 0; child->parent && depth < kMaxForkDepth; ++depth) {
@@ -448,7 +452,7 @@ bool Accounts::inherits(const ImageAccount& image, uint64_t address) const {
 }
 
 // Frees what is kept of an image once neither it nor a child can ask for it.
-void Accounts::let_go(ImageAccount& image) {
+void Heap::let_go(ImageAccount& image) {
   for (ImageAccount* i = &image; i && i->ended && i->fork_ticks.empty(); i = i->parent) {
     i->blocks.clear();
     i->threads = {};
@@ -471,39 +475,26 @@ void Accounts::let_go(ImageAccount& image) {
   }
 }
 
-bool Accounts::is_live(ImageId image, uint64_t address) {
+bool Heap::is_live(ImageId image, uint64_t address) {
   ImageAccount* asked = account(image);
   return asked && address != 0 && (asked->blocks.find(address) || inherits(*asked, address));
 }
 
-Totals Accounts::totals() const {
+Totals Heap::totals() const {
   Totals sum;
   for (const auto& image : images_)
     if (image && image->selected) sum += image->totals;
   return sum;
 }
 
-Totals Accounts::totals(ImageId image) const {
+Totals Heap::totals(ImageId image) const {
   const ImageAccount* asked = account(image);
   return asked ? asked->totals : Totals{};
 }
 
-Peak Accounts::peak(ImageId image) const {
+Peak Heap::peak(ImageId image) const {
   const ImageAccount* asked = account(image);
   return asked ? asked->peak : Peak{};
-}
-
-uint32_t Accounts::stack_count(ImageId image) const {
-  const ImageAccount* asked = account(image);
-  return asked && asked->selected ? static_cast<uint32_t>(asked->stacks.size()) : 0;
-}
-
-std::optional<Amounts> Accounts::stack(ImageId image, StackId id) const {
-  const ImageAccount& asked = *images_[raw(image)];
-  StackAccount found = asked.stacks[raw(id)];
-  if (found.allocations == 0 && found.reallocations == 0) return std::nullopt;
-  if (found.peak_epoch != peak_epoch_) found.peak_bytes = asked.running ? found.live_bytes : 0;
-  return found;
 }
 
 }  // namespace malloscope::analyze

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The peak. At a new maximum of the running sum, every stack's live bytes would
+// have to be copied. Instead a maximum only counts up the heap's `peak_epoch`, and a
+// stack saves its live bytes when it is about to change for the first time after it:
+//
+//     event          sum   epoch    A: live, saved in     B: live, saved in
+//                      0     1         0                     0
+//     A alloc 10      10     2        10,    0 in 1          0
+//     B alloc  5      15     3        10,    0 in 1          5,    0 in 2
+//     A free  10       5     3         0,   10 in 3          5,    0 in 2
+//
+// The share of the peak is what was saved in the last epoch, or, if nothing was,
+// what is live: it has not changed since. So A held 10 and B 5 of the 15, and
+// the shares add up to the peak because they are what the sum was made of.
+
+#include "analyze/tally.h"
+
+#include <algorithm>
+
+namespace malloscope::analyze {
+
+Amounts& Amounts::operator+=(const Amounts& other) {
+  allocations += other.allocations;
+  reallocations += other.reallocations;
+  allocated_bytes += other.allocated_bytes;
+  live_bytes += other.live_bytes;
+  live_blocks += other.live_blocks;
+  temporary += other.temporary;
+  peak_bytes += other.peak_bytes;
+  return *this;
+}
+
+Details& Details::operator+=(const Details& other) {
+  first_tick = std::min(first_tick, other.first_tick);
+  last_tick = std::max(last_tick, other.last_tick);
+  lifetime_ticks += other.lifetime_ticks;
+  freed_blocks += other.freed_blocks;
+  freed_bytes += other.freed_bytes;
+  largest_block = std::max(largest_block, other.largest_block);
+  live_first_tick = std::min(live_first_tick, other.live_first_tick);
+  live_last_tick = std::max(live_last_tick, other.live_last_tick);
+  return *this;
+}
+
+Tally::Tally(Heap* heap, TallyOptions options)
+    : heap_(*heap), options_(options), plain_(!options.by_thread && !options.by_size) {
+  heap->add_observer(this);
+}
+
+Tally::ImageCells& Tally::cells_of(ImageId image) {
+  if (raw(image) >= images_.size()) images_.resize(raw(image) + size_t{1});
+  return images_[raw(image)];
+}
+
+bool Tally::wants(const ImageCells& cells, const Block& block) const {
+  if (block.size < options_.min_size || block.size > options_.max_size) return false;
+  if (!options_.only_made_in_window) return true;
+  return block.born_tick >= heap_.window().from_tick &&
+         (cells.strangers.empty() || !cells.strangers.contains(block.address));
+}
+
+size_t Tally::place_of(ImageCells& cells, const Block& block) {
+  size_t place = raw(block.stack);
+  if (!plain_) {
+    Key key = {block.stack, options_.by_thread ? block.thread : ThreadId::kNone,
+               options_.by_size ? size_class(block.size) : 0};
+    auto [found, fresh] = cells.places.try_emplace(key, cells.keys.size());
+    if (fresh) cells.keys.push_back(key);
+    place = found->second;
+  }
+  if (place >= cells.cells.size()) {
+    size_t room = std::max(place + 1, cells.cells.size() * 2);
+    cells.cells.resize(room);
+    if (options_.details) cells.details.resize(room);
+  }
+  return place;
+}
+
+Tally::Cell& Tally::touch(ImageCells& cells, size_t place) {
+  Cell& cell = cells.cells[place];
+  if (cell.peak_epoch != heap_.peak_epoch() && !cells.ended) {
+    cell.peak_bytes = cell.live_bytes;
+    cell.peak_epoch = heap_.peak_epoch();
+  }
+  return cell;
+}
+
+void Tally::made(ImageId image, const Block& block, const wire::Event&, bool counts) {
+  ImageCells& cells = cells_of(image);
+  if (!cells.strangers.empty()) cells.strangers.erase(block.address);
+  if (!wants(cells, block)) return;
+  size_t place = place_of(cells, block);
+  Cell& cell = touch(cells, place);
+  ++cell.live_blocks;
+  cell.live_bytes += block.size;
+  if (!counts) return;
+  ++cell.allocations;
+  cell.allocated_bytes += block.size;
+  if (!options_.details) return;
+  Details& details = cells.details[place];
+  details.first_tick = std::min(details.first_tick, block.born_tick);
+  details.last_tick = std::max(details.last_tick, block.born_tick);
+  details.largest_block = std::max(details.largest_block, block.size);
+}
+
+void Tally::changed(ImageId image, const Block& before, const Block& now, const wire::Event&,
+                    bool counts) {
+  ImageCells& cells = cells_of(image);
+  bool had = wants(cells, before);
+  bool stranger = options_.only_made_in_window && (before.born_tick < heap_.window().from_tick ||
+                                                   cells.strangers.contains(before.address));
+  if (options_.only_made_in_window) cells.strangers.erase(before.address);
+  if (stranger) cells.strangers.insert(now.address);
+  if (had) {
+    size_t place = place_of(cells, before);
+    Cell& from = touch(cells, place);
+    --from.live_blocks;
+    from.live_bytes -= before.size;
+    if (options_.details) cells.details[place].lifetime_ticks += now.born_tick - before.born_tick;
+  }
+  if (!wants(cells, now)) return;
+  size_t place = place_of(cells, now);
+  Cell& to = touch(cells, place);
+  ++to.live_blocks;
+  to.live_bytes += now.size;
+  if (!counts) return;
+  ++to.reallocations;
+  if (now.size > before.size) to.allocated_bytes += now.size - before.size;
+  if (!options_.details) return;
+  Details& details = cells.details[place];
+  details.first_tick = std::min(details.first_tick, now.born_tick);
+  details.last_tick = std::max(details.last_tick, now.born_tick);
+  details.largest_block = std::max(details.largest_block, now.size);
+}
+
+void Tally::gone(ImageId image, const Block& block, End how, const wire::Event& event,
+                 bool counts) {
+  ImageCells& cells = cells_of(image);
+  if (!wants(cells, block)) return;
+  size_t place = place_of(cells, block);
+  Cell& cell = touch(cells, place);
+  --cell.live_blocks;
+  cell.live_bytes -= block.size;
+  if (!counts) return;
+  cell.temporary += how == End::kTemporary;
+  if (!options_.details) return;
+  Details& details = cells.details[place];
+  uint64_t since = std::max(block.born_tick, heap_.window().from_tick);
+  if (event.tick > since) details.lifetime_ticks += event.tick - since;
+  ++details.freed_blocks;
+  details.freed_bytes += block.size;
+}
+
+void Tally::left(ImageId image, const BlockTable& live) {
+  if (!options_.details) return;
+  ImageCells& cells = cells_of(image);
+  uint64_t end = std::min(heap_.last_tick(), heap_.window().to_tick);
+  live.for_each([&](const Block& block) {
+    if (!wants(cells, block)) return;
+    Details& details = cells.details[place_of(cells, block)];
+    uint64_t since = std::max(block.born_tick, heap_.window().from_tick);
+    if (end > since) details.lifetime_ticks += end - since;
+    details.live_first_tick = std::min(details.live_first_tick, block.born_tick);
+    details.live_last_tick = std::max(details.live_last_tick, block.born_tick);
+  });
+}
+
+void Tally::image_ended(ImageId image) {
+  ImageCells& cells = cells_of(image);
+  for (size_t i = 0; i < cells.cells.size(); ++i) touch(cells, i);
+  cells.ended = true;
+}
+
+std::optional<Row> Tally::row_at(ImageId image, size_t place) const {
+  const ImageCells& cells = images_[raw(image)];
+  const Cell& cell = cells.cells[place];
+  uint64_t peak = cell.peak_epoch == heap_.peak_epoch() ? cell.peak_bytes
+                  : cells.ended                         ? 0
+                                                        : cell.live_bytes;
+  if (cell.allocations == 0 && cell.reallocations == 0 && cell.live_blocks == 0 && peak == 0)
+    return std::nullopt;
+  Row row;
+  row.image = image;
+  row.stack = StackId{static_cast<uint32_t>(place)};
+  if (!plain_) {
+    row.stack = cells.keys[place].stack;
+    row.thread = cells.keys[place].thread;
+    row.size_class = cells.keys[place].size_class;
+  }
+  row.amounts = cell;
+  row.amounts.peak_bytes = peak;
+  if (options_.details) row.details = cells.details[place];
+  return row;
+}
+
+}  // namespace malloscope::analyze

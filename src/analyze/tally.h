@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every stack allocated, still holds and held at the peak. Where it is asked
+// for, apart for each thread and size class, and with times and lifetimes.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "analyze/heap.h"
+
+namespace malloscope::analyze {
+
+// Of a stack, or of all stacks of a site.
+struct Amounts {
+  uint64_t allocations = 0;
+  uint64_t reallocations = 0;
+  uint64_t allocated_bytes = 0;
+  uint64_t live_bytes = 0;
+  uint64_t live_blocks = 0;
+  uint64_t temporary = 0;
+  uint64_t peak_bytes = 0;  // The share of the peak.
+
+  Amounts& operator+=(const Amounts& other);
+};
+
+// What is kept only where TallyOptions asks for it.
+struct Details {
+  uint64_t first_tick = UINT64_MAX;  // Of the blocks made in the window.
+  uint64_t last_tick = 0;
+  uint64_t lifetime_ticks = 0;  // Of all blocks, the live ones up to the end of their image.
+  uint64_t freed_blocks = 0;    // In the window.
+  uint64_t freed_bytes = 0;
+  uint64_t largest_block = 0;
+  uint64_t live_first_tick = UINT64_MAX;  // Of the blocks that are left.
+  uint64_t live_last_tick = 0;
+
+  Details& operator+=(const Details& other);
+};
+
+struct TallyOptions {
+  bool by_thread = false;
+  bool by_size = false;  // By power of two.
+  bool details = false;
+  // Blocks outside are not looked at. A realloc may bring a block in or take it out.
+  uint64_t min_size = 0;
+  uint64_t max_size = UINT64_MAX;
+  // Only blocks that were made in the window, not those that it found: what leaks ask for.
+  bool only_made_in_window = false;
+};
+
+// 0 for 0, else 1 + the logarithm: class k holds sizes from 2^(k-1) to 2^k - 1.
+constexpr unsigned size_class(uint64_t size) {
+  return size == 0 ? 0 : 64 - static_cast<unsigned>(__builtin_clzll(size));
+}
+
+struct Row {
+  ImageId image = ImageId::kNone;
+  StackId stack = StackId::kNone;
+  ThreadId thread = ThreadId::kNone;  // kNone unless by_thread.
+  unsigned size_class = 0;            // 0 unless by_size.
+  Amounts amounts;
+  Details details;  // Empty unless asked for.
+};
+
+class Tally : public HeapObserver {
+ public:
+  // The heap that it observes must outlive it.
+  explicit Tally(Heap* heap, TallyOptions options = {});
+
+  const TallyOptions& options() const { return options_; }
+
+  // Calls visit(const Row&) for every row with anything in it. The shares of the peak add up to
+  // heap.peak().bytes and the others to its totals, unless blocks were left out.
+  template <typename Visit>
+  void for_each_row(Visit&& visit) const {
+    for (uint32_t image = 1; image < images_.size(); ++image)
+      for (size_t i = 0; i < images_[image].cells.size(); ++i)
+        if (std::optional<Row> row = row_at(ImageId{image}, i)) visit(*row);
+  }
+
+  void made(ImageId image, const Block& block, const wire::Event& event, bool counts) override;
+  void changed(ImageId image, const Block& before, const Block& now, const wire::Event& event,
+               bool counts) override;
+  void gone(ImageId image, const Block& block, End how, const wire::Event& event,
+            bool counts) override;
+  void left(ImageId image, const BlockTable& live) override;
+  void image_ended(ImageId image) override;
+
+ private:
+  // A cache line. `peak_bytes` counts only if `peak_epoch` is the last one.
+  struct Cell : Amounts {
+    uint64_t peak_epoch = 0;
+  };
+  struct Key {
+    StackId stack;
+    ThreadId thread;
+    unsigned size_class;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const {
+      uint64_t h = uint64_t{raw(key.stack)} << 32 | uint64_t{raw(key.thread)} << 6 | key.size_class;
+      h *= 0x9e3779b97f4a7c15;
+      return h ^ h >> 29;
+    }
+  };
+  struct ImageCells {
+    bool ended = false;
+    std::vector<Cell> cells;
+    std::vector<Details> details;  // Beside `cells`.
+    // With a row for each stack alone, a cell's place is the stack's number.
+    std::vector<Key> keys;
+    std::unordered_map<Key, size_t, KeyHash> places;
+    // Blocks not looked at although their size and birth would be right: they were
+    // reallocated from one that was there before the window.
+    std::unordered_set<uint64_t> strangers;
+  };
+
+  bool wants(const ImageCells& cells, const Block& block) const;
+  ImageCells& cells_of(ImageId image);
+  size_t place_of(ImageCells& cells, const Block& block);
+  // The cell, its share of the peak so far made safe from the change to come.
+  Cell& touch(ImageCells& cells, size_t place);
+  std::optional<Row> row_at(ImageId image, size_t place) const;
+
+  const Heap& heap_;
+  TallyOptions options_;
+  bool plain_;                      // A row for each stack alone.
+  std::vector<ImageCells> images_;  // By id.
+};
+
+}  // namespace malloscope::analyze
