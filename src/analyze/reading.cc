@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/reading.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "symbols/name_rules.h"
@@ -29,11 +31,48 @@ class SymbolNaming : public Naming {
 
 }  // namespace
 
-Result<std::unique_ptr<Reading>> Reading::open(const std::string& path, Selection selection,
-                                               std::function<void(double)> progress) {
-  auto accounts = std::make_unique<Accounts>(selection);
-  Result<trace::Tables> tables = trace::stream(path, accounts.get(), {std::move(progress)});
+// From names to ticks. "peak" costs a pass of its own, since nothing but the events tells it.
+static Result<Window> window_of(const std::string& path, const Query& query) {
+  if (!query.from && !query.to) return Window{};
+  Result<trace::Overview> overview = trace::overview(path);
+  if (!overview) return std::unexpected(overview.error());
+  uint64_t peak_tick = 0;
+  if ((query.from && query.from->needs_peak()) || (query.to && query.to->needs_peak())) {
+    Heap heap(query.selection);
+    Result<trace::Tables> tables = trace::stream(path, &heap);
+    if (!tables) return std::unexpected(tables.error());
+    peak_tick = heap.peak().tick;
+  }
+  auto tick = [&](const TimePoint& point) {
+    return tick_of(point, overview->header, overview->end_tick, peak_tick);
+  };
+  Window window;
+  if (query.from) window.from_tick = tick(*query.from);
+  if (query.to) window.to_tick = tick(*query.to);
+  auto seconds = [&](uint64_t ticks) {
+    return static_cast<double>(ticks - overview->header.start_tick) * overview->header.ns_per_tick /
+           1e9;
+  };
+  if (window.from_tick > window.to_tick)
+    return fail(fmt::format("--from ({:.3f} s) is after --to ({:.3f} s)", seconds(window.from_tick),
+                            seconds(window.to_tick)));
+  if (window.from_tick > overview->end_tick)
+    return fail(fmt::format("--from ({:.3f} s) is after the end of the recording ({:.3f} s)",
+                            seconds(window.from_tick), seconds(overview->end_tick)));
+  return window;
+}
+
+Result<std::unique_ptr<Reading>> Reading::open(const std::string& path, const Query& query,
+                                               Hooks hooks) {
+  Result<Window> window = window_of(path, query);
+  if (!window) return std::unexpected(window.error());
+  TallyOptions tally = query.tally;
+  if (!query.threads.empty()) tally.by_thread = true;
+  auto accounts = std::make_unique<Accounts>(query.selection, *window, tally);
+  if (hooks.attach) hooks.attach(accounts.get());
+  Result<trace::Tables> tables = trace::stream(path, accounts.get(), {std::move(hooks.progress)});
   if (!tables) return std::unexpected(tables.error());
+  accounts->finish();
   return std::make_unique<Reading>(path, std::move(*tables), std::move(accounts),
                                    std::make_unique<SymbolNaming>());
 }

@@ -11,6 +11,7 @@
 
 #include "analyze/accounts.h"
 #include "analyze/frames.h"
+#include "analyze/query.h"
 #include "analyze/sites.h"
 #include "base/error.h"
 #include "trace/tables.h"
@@ -19,9 +20,14 @@ namespace malloscope::analyze {
 
 class Reading {
  public:
-  // `progress` is called now and then with the share of the file that has been read.
-  static Result<std::unique_ptr<Reading>> open(const std::string& path, Selection selection,
-                                               std::function<void(double)> progress = {});
+  struct Hooks {
+    // Called now and then with the share of the file that has been read.
+    std::function<void(double)> progress;
+    // Adds the observers that a view needs (HeapObserver), before the first event.
+    std::function<void(Heap*)> attach;
+  };
+  static Result<std::unique_ptr<Reading>> open(const std::string& path, const Query& query,
+                                               Hooks hooks = {});
   // For tests and for traces that did not come from a file.
   Reading(std::string path, trace::Tables tables, std::unique_ptr<Accounts> accounts,
           std::unique_ptr<Naming> naming);

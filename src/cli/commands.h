@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs. main.cc reads the command line into these; each verb is one file.
+// The verbs: each is one file, with its own options.
 
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/answer.h"
 #include "analyze/reading.h"
 
 namespace malloscope::cli {
@@ -26,48 +27,18 @@ inline constexpr int kUnreadable = 3;  // A trace unreadable, or output not writ
 
 enum class Color { kAuto, kAlways, kNever };
 
-struct RunOptions {
-  std::string output;  // Empty: malloscope.<program>.<pid>.mscope in the current folder.
-  bool force = false;  // Overwrite `output`.
-  bool quiet = false;  // No page at the end.
-  bool follow = true;  // Record the children too.
-  std::string only;    // Regular expression on the program's name; empty: all.
-  bool drop_when_full = false;
-  Color color = Color::kAuto;
-  std::vector<std::string> command;  // The program and its arguments; never empty.
-};
-int run_command(const RunOptions& options);
+using Words = std::vector<std::string>;
+
+// Each verb gets the words behind its name and returns the exit code.
+int main_run(const Words& words);
+int main_report(const Words& words);
+int main_info(const Words& words);
+int main_export(const Words& words);
 int collect_command(const std::string& pid);  // Not for users; see run.cc.
-
-struct ReportOptions {
-  std::string trace;
-  bool json = false;
-  std::optional<int> pid;
-  size_t top = 0;  // Sites to list; 0: five on the page, all in JSON.
-  Color color = Color::kAuto;
-};
-int report_command(const ReportOptions& options);
-
-struct InfoOptions {
-  std::string trace;
-  bool json = false;
-  Color color = Color::kAuto;
-};
-int info_command(const InfoOptions& options);
-
-struct ExportOptions {
-  std::string trace;
-  std::string format;
-  std::string metric = "peak";
-  std::string output;  // "-": standard output.
-  bool force = false;
-  std::optional<int> pid;
-};
-int export_command(const ExportOptions& options);
 
 // The page of `report` on `stream`, which is also what `run` ends with. Prints what goes wrong
 // on stderr and returns an exit code.
-int print_page(const std::string& trace, std::optional<int> pid, std::FILE* stream,
+int print_page(const std::string& trace, const analyze::Query& query, std::FILE* stream,
                Color color = Color::kAuto, size_t rows = 5);
 
 // "malloscope: <sentence>" on stderr. Returns `exit_code`.
@@ -75,8 +46,13 @@ int complain(int exit_code, std::string_view sentence);
 
 // Reads a trace for a report, with progress and warnings on stderr. A null pointer: it was
 // complained about, and `exit_code` says what to return.
-std::unique_ptr<analyze::Reading> read_trace(const std::string& path, std::optional<int> pid,
-                                             int* exit_code);
+std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const analyze::Query& query,
+                                             int* exit_code,
+                                             std::function<void(analyze::Heap*)> attach = {});
+
+// An answer on standard output, as text or as one JSON object. Returns an exit code.
+int print_answer(analyze::Reading* reading, analyze::Answer answer, const analyze::Shape& shape,
+                 bool json, Color color, bool full_names);
 
 bool wants_color(Color color, std::FILE* stream);
 size_t terminal_width(std::FILE* stream);  // 100 if it is no terminal.

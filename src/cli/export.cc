@@ -8,13 +8,25 @@
 #include <csignal>
 #include <cstring>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "output/folded.h"
 #include "output/sink.h"
 
 namespace malloscope::cli {
 
-static analyze::Metric metric_named(const std::string& name) {
+namespace {
+
+struct ExportOptions {
+  std::string trace;
+  std::string format;
+  std::string metric = "peak";
+  std::string output;  // "-": standard output.
+  bool force = false;
+  std::optional<int> pid;
+};
+
+analyze::Metric metric_named(const std::string& name) {
   using analyze::Metric;
   return name == "allocations" ? Metric::kAllocations
          : name == "allocated" ? Metric::kAllocated
@@ -23,7 +35,7 @@ static analyze::Metric metric_named(const std::string& name) {
                                : Metric::kPeak;
 }
 
-int export_command(const ExportOptions& options) {
+int write_export(const ExportOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
   bool to_stdout = options.output == "-";
   // Before the reading: nobody likes to wait for a refusal.
@@ -39,7 +51,9 @@ int export_command(const ExportOptions& options) {
                                         options.output));
 
   int exit_code = kOk;
-  std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, options.pid, &exit_code);
+  analyze::Query query;
+  query.selection.pid = options.pid;
+  std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, query, &exit_code);
   if (!reading) return exit_code;
 
   int fd = STDOUT_FILENO;
@@ -57,6 +71,32 @@ int export_command(const ExportOptions& options) {
     done = fail(fmt::format("{} could not be written to its end: {}", options.output,
                             std::strerror(errno)));
   return done ? kOk : complain(kUnreadable, done.error().sentence);
+}
+
+}  // namespace
+
+int main_export(const Words& words) {
+  ExportOptions options;
+  CLI::App app("Writes what other tools read. folded: for flamegraph.pl and speedscope.",
+               "malloscope export");
+  add_trace(app, &options.trace);
+  app.add_option("--format", options.format, "folded")
+      ->required()
+      ->check(one_of({"folded"}))
+      ->type_name("FORMAT");
+  app.add_option("--metric", options.metric,
+                 "allocations, allocated, live, peak or temporary [peak]")
+      ->check(one_of({"allocations", "allocated", "live", "peak", "temporary"}))
+      ->type_name("METRIC");
+  app.add_option("-o,--output", options.output, "File to write; - is standard output")
+      ->required()
+      ->type_name("FILE");
+  app.add_flag("-f,--force", options.force, "Overwrite the file if it exists");
+  add_process(app, &options.pid);
+  if (auto code = parse(
+          app, words, "malloscope export app.mscope --format folded --metric peak -o peak.folded"))
+    return *code;
+  return write_export(options);
 }
 
 }  // namespace malloscope::cli

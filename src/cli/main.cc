@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line. Each verb has its own parser, so that `malloscope ./app -o x`
-// never takes the program's options for ours: what follows the program's name
-// is not parsed at all.
+// From the first word to a verb. Each verb has its own parser, so that
+// `malloscope ./app -o x` never takes the program's options for ours: what follows
+// the program's name is not parsed at all.
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <stdexcept>
 
 #include "cli/commands.h"
 
 namespace malloscope::cli {
 namespace {
-
-using Words = std::vector<std::string>;
 
 constexpr std::string_view kHelp =
     R"(Malloscope records every allocation of a program and says where its memory goes.
@@ -35,132 +30,21 @@ Verbs:
 `malloscope VERB --help` tells the options of each. `malloscope --version` the version.
 )";
 
-// Parses `words`; an exit code if there is nothing more to do.
-std::optional<int> parse(CLI::App& app, Words words, std::string_view example) {
-  app.footer(fmt::format("Example:\n  {}", example));
-  std::reverse(words.begin(), words.end());
-  try {
-    app.parse(words);
-    return std::nullopt;
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    return std::fflush(stdout) == 0 ? kOk : kUnreadable;
-  } catch (const CLI::ParseError& error) {
-    return complain(kUsage, fmt::format("{} (see {} --help)", error.what(), app.get_name()));
-  }
-}
+struct Verb {
+  std::string_view name;
+  int (*main)(const Words&);
+};
+constexpr Verb kVerbs[] = {
+    {"run", main_run},
+    {"report", main_report},
+    {"info", main_info},
+    {"export", main_export},
+};
 
-// One of `words`; the help says so in its own way.
-CLI::Validator one_of(Words words) { return CLI::IsMember(std::move(words)).description(""); }
-
-CLI::Option* add_color(CLI::App& app, Color* color) {
-  static const std::map<std::string, Color> kColors = {
-      {"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}};
-  return app
-      .add_option_function<std::string>(
-          "--color", [color](const std::string& word) { *color = kColors.at(word); },
-          "auto (on a terminal, unless NO_COLOR is set), always or never")
-      ->check(one_of({"auto", "always", "never"}))
-      ->type_name("WHEN");
-}
-
-// Our own options end where the program's name is, or at "--".
-size_t options_end(CLI::App& app, const Words& words) {
-  size_t i = 0;
-  while (i < words.size() && words[i].size() > 1 && words[i][0] == '-' && words[i] != "--") {
-    const CLI::Option* option = app.get_option_no_throw(words[i]);
-    bool takes_next = option && option->get_items_expected_max() > 0;
-    i += takes_next ? 2 : 1;
-  }
-  return std::min(i, words.size());
-}
-
-int main_run(const Words& words) {
-  RunOptions options;
-  CLI::App app(
-      "Records a program and its children; at its end one page says what was found.\n"
-      "The program runs as if alone and its exit code is passed on.",
-      "malloscope run");
-  app.add_option("-o,--output", options.output,
-                 "Trace to write [malloscope.<program>.<pid>.mscope]")
-      ->type_name("FILE");
-  app.add_flag("-f,--force", options.force, "Overwrite the trace if it exists");
-  app.add_flag("-q,--quiet", options.quiet, "No page at the end");
-  app.add_flag_callback(
-      "--no-follow", [&options] { options.follow = false; },
-      "Do not record the children of the program");
-  app.add_option("--only", options.only, "Record only programs whose name matches")
-      ->type_name("REGEX");
-  std::string on_full = "wait";
-  app.add_option("--on-full", on_full,
-                 "If the collector falls behind: wait for it, or drop and count [wait]")
-      ->check(one_of({"wait", "drop"}))
-      ->type_name("wait|drop");
-  add_color(app, &options.color);
-  Words only_for_help;
-  app.add_option("program", only_for_help, "The program and its arguments; -- may stand before it");
-
-  size_t end = options_end(app, words);
-  Words own(words.begin(), words.begin() + static_cast<ptrdiff_t>(end));
-  if (auto code = parse(app, own, "malloscope run -o app.mscope ./app --its-own-option"))
-    return *code;
-  if (end < words.size() && words[end] == "--") ++end;
-  options.command.assign(words.begin() + static_cast<ptrdiff_t>(end), words.end());
-  options.drop_when_full = on_full == "drop";
-  if (options.output == "-")
-    return complain(kUsage, "a trace cannot go to standard output; name a file with -o");
-  if (options.command.empty() || options.command[0].empty())
-    return complain(kUsage, "no program to run (see malloscope run --help)");
-  return run_command(options);
-}
-
-int main_report(const Words& words) {
-  ReportOptions options;
-  CLI::App app("Where the memory went: one page, or everything as JSON.", "malloscope report");
-  app.add_option("trace", options.trace, "The recording")->required()->type_name("TRACE");
-  app.add_flag("--json", options.json, "One JSON object with all totals and sites");
-  app.add_option("--process", options.pid, "Only this process [all]")->type_name("PID");
-  app.add_option("--top", options.top, "Sites to list [5 on the page, all in JSON]")
-      ->check(CLI::Range(1, 1'000'000'000).description(""))
-      ->type_name("N");
-  add_color(app, &options.color);
-  if (auto code = parse(app, words, "malloscope report app.mscope --process 4711")) return *code;
-  return report_command(options);
-}
-
-int main_info(const Words& words) {
-  InfoOptions options;
-  CLI::App app("What is in a trace: processes, threads, modules, losses, settings.",
-               "malloscope info");
-  app.add_option("trace", options.trace, "The recording")->required()->type_name("TRACE");
-  app.add_flag("--json", options.json, "What report --json prints, and threads and modules");
-  add_color(app, &options.color);
-  if (auto code = parse(app, words, "malloscope info app.mscope")) return *code;
-  return info_command(options);
-}
-
-int main_export(const Words& words) {
-  ExportOptions options;
-  CLI::App app("Writes what other tools read. folded: for flamegraph.pl and speedscope.",
-               "malloscope export");
-  app.add_option("trace", options.trace, "The recording")->required()->type_name("TRACE");
-  app.add_option("--format", options.format, "folded")
-      ->required()
-      ->check(one_of({"folded"}))
-      ->type_name("FORMAT");
-  app.add_option("--metric", options.metric,
-                 "allocations, allocated, live, peak or temporary [peak]")
-      ->check(one_of({"allocations", "allocated", "live", "peak", "temporary"}))
-      ->type_name("METRIC");
-  app.add_option("-o,--output", options.output, "File to write; - is standard output")
-      ->required()
-      ->type_name("FILE");
-  app.add_flag("-f,--force", options.force, "Overwrite the file if it exists");
-  app.add_option("--process", options.pid, "Only this process [all]")->type_name("PID");
-  if (auto code = parse(
-          app, words, "malloscope export app.mscope --format folded --metric peak -o peak.folded"))
-    return *code;
-  return export_command(options);
+std::string verb_names() {
+  std::string names;
+  for (const Verb& verb : kVerbs) names += (names.empty() ? "" : ", ") + std::string(verb.name);
+  return names;
 }
 
 bool is_executable(const std::string& path) {
@@ -196,11 +80,9 @@ int dispatch(const Words& words) {
     fmt::print("malloscope {}\n", kVersion);
     return std::fflush(stdout) == 0 ? kOk : kUnreadable;
   }
-  if (first == "run") return main_run(rest);
   if (first == "collect" && rest.size() == 1) return collect_command(rest[0]);
-  if (first == "report") return main_report(rest);
-  if (first == "info") return main_info(rest);
-  if (first == "export") return main_export(rest);
+  for (const Verb& verb : kVerbs)
+    if (first == verb.name) return verb.main(rest);
 
   // A name with a slash can only be meant as a program; if it is not there, `run` says so.
   bool program = first.starts_with('-') || first.find('/') != std::string::npos || in_path(first);
@@ -209,9 +91,9 @@ int dispatch(const Words& words) {
     return main_run(words);
   if (first.ends_with(".mscope"))
     return complain(kUsage, fmt::format("to look at a trace, type: malloscope report {}", first));
-  return complain(kUsage, fmt::format("'{}' is neither a verb (run, report, info, export) nor a "
-                                      "program in PATH; see malloscope --help",
-                                      first));
+  return complain(kUsage, fmt::format("'{}' is neither a verb ({}) nor a program in PATH; "
+                                      "see malloscope --help",
+                                      first, verb_names()));
 }
 
 }  // namespace

@@ -10,6 +10,10 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "output/answer_json.h"
+#include "output/answer_text.h"
+#include "output/json.h"
+#include "output/sink.h"
 #include "output/words.h"
 
 namespace malloscope::cli {
@@ -57,13 +61,15 @@ int complain(int exit_code, std::string_view sentence) {
   return exit_code;
 }
 
-std::unique_ptr<analyze::Reading> read_trace(const std::string& path, std::optional<int> pid,
-                                             int* exit_code) {
+std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const analyze::Query& query,
+                                             int* exit_code,
+                                             std::function<void(analyze::Heap*)> attach) {
+  std::optional<int> pid = query.selection.pid;
   Result<std::unique_ptr<analyze::Reading>> reading = [&] {
     Progress progress;
     std::function<void(double)> show;
     if (isatty(STDERR_FILENO)) show = [&progress](double share) { progress.show(share); };
-    return analyze::Reading::open(path, analyze::Selection{pid}, show);
+    return analyze::Reading::open(path, query, {show, std::move(attach)});
   }();
   if (!reading) {
     *exit_code = complain(kUnreadable, reading.error().sentence);
@@ -80,6 +86,25 @@ std::unique_ptr<analyze::Reading> read_trace(const std::string& path, std::optio
                               tables.incomplete_because.empty() ? "its end is missing"
                                                                 : tables.incomplete_because));
   return std::move(*reading);
+}
+
+int print_answer(analyze::Reading* reading, analyze::Answer answer, const analyze::Shape& shape,
+                 bool json, Color color, bool full_names) {
+  if (Result<void> shaped = analyze::shape(&answer, shape); !shaped)
+    return complain(kUsage, shaped.error().sentence);
+  output::FileSink sink(fileno(stdout), "stdout");
+  if (json) {
+    output::JsonWriter writer(&sink);
+    writer.begin_object();
+    output::write_json_preamble(*reading, &writer);
+    output::write_answer_members(answer, &writer);
+    writer.end();
+  } else {
+    output::write_answer(answer, {wants_color(color, stdout), terminal_width(stdout), full_names},
+                         &sink);
+  }
+  if (Result<void> done = sink.finish(); !done) return complain(kUnreadable, done.error().sentence);
+  return kOk;
 }
 
 bool wants_color(Color color, std::FILE* stream) {

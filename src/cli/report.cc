@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <csignal>
 #include <filesystem>
+#include <map>
 #include <sstream>
 
+#include "analyze/profile_views.h"
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "output/json.h"
 #include "output/page.h"
@@ -28,10 +31,10 @@ static std::string own_name() {
   return from_here.empty() || *from_here.begin() == ".." ? self.string() : from_here.string();
 }
 
-int print_page(const std::string& trace, std::optional<int> pid, std::FILE* stream, Color color,
-               size_t rows) {
+int print_page(const std::string& trace, const analyze::Query& query, std::FILE* stream,
+               Color color, size_t rows) {
   int exit_code = kOk;
-  std::unique_ptr<analyze::Reading> reading = read_trace(trace, pid, &exit_code);
+  std::unique_ptr<analyze::Reading> reading = read_trace(trace, query, &exit_code);
   if (!reading) return exit_code;
   std::fflush(stream);
   output::FileSink sink(fileno(stream), stream == stderr ? "stderr" : "stdout");
@@ -41,18 +44,129 @@ int print_page(const std::string& trace, std::optional<int> pid, std::FILE* stre
   return kOk;
 }
 
-int report_command(const ReportOptions& options) {
-  std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
+namespace {
+
+using analyze::By;
+using analyze::Metric;
+
+struct ReportOptions {
+  std::string trace;
+  bool json = false;
+  Color color = Color::kAuto;
+  QueryWords query;
+  ShapeWords shape;
+  std::string metric, by;
+  bool tree = false, stacks = false, callers = false;
+};
+
+const std::map<std::string, Metric> kMetrics = {{"allocations", Metric::kAllocations},
+                                                {"allocated", Metric::kAllocated},
+                                                {"live", Metric::kLive},
+                                                {"peak", Metric::kPeak},
+                                                {"temporary", Metric::kTemporary},
+                                                {"calls", Metric::kCalls}};
+const std::map<std::string, By> kGroups = {{"function", By::kFunction}, {"site", By::kSite},
+                                           {"file", By::kFile},         {"module", By::kModule},
+                                           {"thread", By::kThread},     {"size", By::kSize}};
+
+template <typename Map>
+Words keys_of(const Map& map) {
+  Words words;
+  for (const auto& [key, unused] : map) words.push_back(key);
+  return words;
+}
+
+std::string listed(const Words& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+// The page, unless something was asked that only a profile can answer.
+int page_or_everything(const ReportOptions& options, const analyze::Query& query) {
   if (!options.json)
-    return print_page(options.trace, options.pid, stdout, options.color,
-                      options.top ? options.top : 5);
+    return print_page(options.trace, query, stdout, options.color,
+                      options.shape.top ? options.shape.top : 5);
   int exit_code = kOk;
-  std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, options.pid, &exit_code);
+  std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, query, &exit_code);
   if (!reading) return exit_code;
   output::FileSink sink(fileno(stdout), "stdout");
-  output::write_report_json(reading.get(), options.top, &sink);
+  output::write_report_json(reading.get(), options.shape.top, &sink);
   if (Result<void> done = sink.finish(); !done) return complain(kUnreadable, done.error().sentence);
   return kOk;
+}
+
+int profile(const ReportOptions& options, analyze::Query query) {
+  analyze::ProfileOptions wanted;
+  wanted.metric = kMetrics.at(options.metric.empty() ? "peak" : options.metric);
+  wanted.by = kGroups.at(options.by.empty() ? "function" : options.by);
+  analyze::Shape shape = shape_of(options.shape);
+  constexpr size_t kRows = 20, kBlocks = 10;
+  if (shape.top == 0 && !options.json) shape.top = options.callers ? kBlocks : kRows;
+  wanted.top = options.json ? options.shape.top : shape.top;
+  query.tally.by_thread |= wanted.by == By::kThread;
+  query.tally.by_size |= wanted.by == By::kSize;
+
+  int exit_code = kOk;
+  std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, query, &exit_code);
+  if (!reading) return exit_code;
+  analyze::Answer answer = options.tree      ? as_tree(reading.get(), query, wanted)
+                           : options.stacks  ? by_stack(reading.get(), query, wanted)
+                           : options.callers ? callers_and_callees(reading.get(), query, wanted)
+                           : wanted.by == By::kFunction ? by_function(reading.get(), query, wanted)
+                                                        : by_group(reading.get(), query, wanted);
+  return print_answer(reading.get(), std::move(answer), shape, options.json, options.color,
+                      query.full_names);
+}
+
+}  // namespace
+
+int main_report(const Words& words) {
+  std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
+  ReportOptions options;
+  CLI::App app(
+      "Where the memory went. By itself one page; with --metric, --by, --tree, --stacks or\n"
+      "--callers a profile of whatever part of the recording is asked for.",
+      "malloscope report");
+  add_trace(app, &options.trace);
+  add_json(app, &options.json, "One JSON object with all totals and sites, or with the profile");
+  constexpr const char* kProfile = "Profiles";
+  app.add_option("--metric", options.metric, listed(keys_of(kMetrics)) + " [peak]")
+      ->check(one_of(keys_of(kMetrics)))
+      ->type_name("METRIC")
+      ->group(kProfile);
+  CLI::Option* by = app.add_option("--by", options.by, listed(keys_of(kGroups)) + " [function]")
+                        ->check(one_of(keys_of(kGroups)))
+                        ->type_name("WHAT")
+                        ->group(kProfile);
+  auto* tree = app.add_flag("--tree", options.tree, "The tree of callers from main down")
+                   ->group(kProfile)
+                   ->excludes(by);
+  auto* stacks = app.add_flag("--stacks", options.stacks, "The heaviest stacks, whole")
+                     ->group(kProfile)
+                     ->excludes(by)
+                     ->excludes(tree);
+  app.add_flag("--callers", options.callers, "Each function between its callers and its callees")
+      ->group(kProfile)
+      ->excludes(by)
+      ->excludes(tree)
+      ->excludes(stacks);
+  add_shape(app, &options.shape, "Rows of whatever is listed [all in JSON]");
+  add_query(app, &options.query);
+  add_color(app, &options.color);
+  if (auto code =
+          parse(app, words,
+                "malloscope report app.mscope --metric live --by site --from 50%\n"
+                "  malloscope report app.mscope --metric allocated --callers --focus parse"))
+    return *code;
+  Result<analyze::Query> query = query_of(options.query);
+  if (!query) return complain(kUsage, query.error().sentence);
+  bool profiled = !options.metric.empty() || !options.by.empty() || options.tree ||
+                  options.stacks || options.callers || !query->frames.empty() ||
+                  !query->threads.empty() || !options.shape.columns.empty() ||
+                  !options.shape.sort.empty() || !options.query.min_size.empty() ||
+                  !options.query.max_size.empty();
+  return profiled ? profile(options, *query) : page_or_everything(options, *query);
 }
 
 }  // namespace malloscope::cli

@@ -10,14 +10,27 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <regex>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "collect/launch.h"
 
 namespace malloscope::cli {
 namespace {
+
+struct RunOptions {
+  std::string output;  // Empty: malloscope.<program>.<pid>.mscope in the current folder.
+  bool force = false;  // Overwrite `output`.
+  bool quiet = false;  // No page at the end.
+  bool follow = true;  // Record the children too.
+  std::string only;    // Regular expression on the program's name; empty: all.
+  bool drop_when_full = false;
+  Color color = Color::kAuto;
+  std::vector<std::string> command;  // The program and its arguments; never empty.
+};
 
 // Installed, it lies in the library folder; built, beside our own folder.
 std::string find_recorder() {
@@ -39,11 +52,9 @@ std::string find_recorder() {
   return {};
 }
 
-}  // namespace
-
 // Our own descriptors must not take the numbers of standard ones that are closed. Closed by exec,
 // the placeholders leave them closed for the program.
-static void keep_standard_descriptors() {
+void keep_standard_descriptors() {
   for (int fd = 0; fd < 3; ++fd)
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR | O_CLOEXEC);
 }
@@ -79,7 +90,7 @@ int run_command(const RunOptions& options) {
     return result->exit_code;
   }
   if (!result->warning.empty()) complain(0, result->warning);
-  if (!options.quiet) print_page(result->trace, std::nullopt, stderr, options.color);
+  if (!options.quiet) print_page(result->trace, {}, stderr, options.color);
   if (result->still_running > 0)
     complain(0,
              fmt::format("{} still running and being recorded; {} is complete when the last ends",
@@ -91,6 +102,58 @@ int run_command(const RunOptions& options) {
     return complain(result->exit_code ? result->exit_code : kUnreadable,
                     fmt::format("the trace is not complete: {}", result->problem));
   return result->exit_code;
+}
+
+// Our own options end where the program's name is, or at "--".
+size_t options_end(CLI::App& app, const Words& words) {
+  size_t i = 0;
+  while (i < words.size() && words[i].size() > 1 && words[i][0] == '-' && words[i] != "--") {
+    const CLI::Option* option = app.get_option_no_throw(words[i]);
+    bool takes_next = option && option->get_items_expected_max() > 0;
+    i += takes_next ? 2 : 1;
+  }
+  return std::min(i, words.size());
+}
+
+}  // namespace
+
+int main_run(const Words& words) {
+  RunOptions options;
+  CLI::App app(
+      "Records a program and its children; at its end one page says what was found.\n"
+      "The program runs as if alone and its exit code is passed on.",
+      "malloscope run");
+  app.add_option("-o,--output", options.output,
+                 "Trace to write [malloscope.<program>.<pid>.mscope]")
+      ->type_name("FILE");
+  app.add_flag("-f,--force", options.force, "Overwrite the trace if it exists");
+  app.add_flag("-q,--quiet", options.quiet, "No page at the end");
+  app.add_flag_callback(
+      "--no-follow", [&options] { options.follow = false; },
+      "Do not record the children of the program");
+  app.add_option("--only", options.only, "Record only programs whose name matches")
+      ->type_name("REGEX");
+  std::string on_full = "wait";
+  app.add_option("--on-full", on_full,
+                 "If the collector falls behind: wait for it, or drop and count [wait]")
+      ->check(one_of({"wait", "drop"}))
+      ->type_name("wait|drop");
+  add_color(app, &options.color);
+  Words only_for_help;
+  app.add_option("program", only_for_help, "The program and its arguments; -- may stand before it");
+
+  size_t end = options_end(app, words);
+  Words own(words.begin(), words.begin() + static_cast<ptrdiff_t>(end));
+  if (auto code = parse(app, own, "malloscope run -o app.mscope ./app --its-own-option"))
+    return *code;
+  if (end < words.size() && words[end] == "--") ++end;
+  options.command.assign(words.begin() + static_cast<ptrdiff_t>(end), words.end());
+  options.drop_when_full = on_full == "drop";
+  if (options.output == "-")
+    return complain(kUsage, "a trace cannot go to standard output; name a file with -o");
+  if (options.command.empty() || options.command[0].empty())
+    return complain(kUsage, "no program to run (see malloscope run --help)");
+  return run_command(options);
 }
 
 // Started by a recorder that was preloaded alone (record/own_collector.cc), never by a user.

@@ -266,8 +266,7 @@ void write_sites(JsonWriter* json, analyze::Reading* reading, size_t most) {
 }
 
 void write_common(JsonWriter* json, analyze::Reading* reading, bool in_full) {
-  json->member("malloscope", kJsonSchema);
-  write_trace(json, *reading);
+  write_json_preamble(*reading, json);
   write_processes(json, *reading, in_full);
   write_totals(json, *reading);
   write_rss(json, *reading);
@@ -276,6 +275,11 @@ void write_common(JsonWriter* json, analyze::Reading* reading, bool in_full) {
 }
 
 }  // namespace
+
+void write_json_preamble(const analyze::Reading& reading, JsonWriter* json) {
+  json->member("malloscope", kJsonSchema);
+  write_trace(json, reading);
+}
 
 void write_report_json(analyze::Reading* reading, size_t most_sites, Sink* sink) {
   JsonWriter json(sink);

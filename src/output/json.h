@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "analyze/reading.h"
+#include "output/json_writer.h"
 #include "output/sink.h"
 
 namespace malloscope::output {
@@ -14,6 +15,9 @@ inline constexpr int kJsonSchema = 1;
 
 // One object. `most_sites` 0 is all of them.
 void write_report_json(analyze::Reading* reading, size_t most_sites, Sink* sink);
+
+// The members that every JSON object of ours begins with: `malloscope` and `trace`.
+void write_json_preamble(const analyze::Reading& reading, JsonWriter* json);
 
 // The same object with the settings, and every image with its threads and modules.
 void write_info_json(analyze::Reading* reading, Sink* sink);

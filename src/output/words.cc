@@ -8,46 +8,6 @@
 
 namespace malloscope::output {
 
-std::string grouped(uint64_t number) {
-  std::string digits = fmt::format("{}", number);
-  for (size_t i = digits.size(); i > 3;) digits.insert(i -= 3, ",");
-  return digits;
-}
-
-std::string bytes_text(uint64_t bytes) {
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double value = static_cast<double>(bytes) / 1024;
-  size_t unit = 0;
-  // 1023.95 would be printed as 1024.0.
-  while (value >= 1023.95 && unit + 1 < kUnits.size()) value /= 1024, ++unit;
-  return fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
-
-std::string duration_text(uint64_t ns) {
-  double s = static_cast<double>(ns) / 1e9;
-  if (ns < 1'000'000) return fmt::format("{} us", ns / 1000);
-  if (ns < 999'500'000) return fmt::format("{:.3g} ms", s * 1e3);
-  if (ns < 99'950'000'000) return fmt::format("{:.3g} s", s);
-  uint64_t seconds = ns / 1'000'000'000, minutes = seconds / 60;
-  if (minutes < 60) return fmt::format("{} min {:02} s", minutes, seconds % 60);
-  return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);
-}
-
-std::string percent_text(uint64_t part, uint64_t whole) {
-  if (part == 0 || whole == 0) return "0 %";
-  double percent = 100 * (static_cast<double>(part) / static_cast<double>(whole));
-  if (percent < 0.1) return "< 0.1 %";
-  if (percent < 9.95) return fmt::format("{:.1f} %", percent);
-  // Nothing that falls short of the whole is called 100 %.
-  if (part < whole && percent > 99) return "99 %";
-  return fmt::format("{:.0f} %", percent);
-}
-
-std::string count_text(uint64_t number, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", grouped(number), number == 1 ? one : many);
-}
-
 int utf8_length(std::string_view text, char32_t* character) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text.empty()) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and names as people read them, and as a terminal can bear them.
+// Names and numbers as a terminal can bear them.
 
 #pragma once
 
@@ -8,20 +8,16 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/numbers.h"
 #include "trace/tables.h"
 
 namespace malloscope::output {
 
-// 1234567 -> "1,234,567".
-std::string grouped(uint64_t number);
-// 1536 -> "1.5 KiB"; up to 1023 exact: "12 B".
-std::string bytes_text(uint64_t bytes);
-// "850 us", "12.3 ms", "4.56 s", "3 min 20 s", "2 h 05 min".
-std::string duration_text(uint64_t ns);
-// "96 %", "0.4 %", "< 0.1 %"; "0 %" only for none at all.
-std::string percent_text(uint64_t part, uint64_t whole);
-// "1 block", "2,345 blocks".
-std::string count_text(uint64_t number, std::string_view one, std::string_view many);
+using analyze::bytes_text;
+using analyze::count_text;
+using analyze::duration_text;
+using analyze::grouped;
+using analyze::percent_text;
 
 // The text with everything that a terminal might obey (control characters, also the C1 ones,
 // bidirectional overrides, bytes that are no UTF-8) as \n, \x1b, \u202e. Also escapes `also`.

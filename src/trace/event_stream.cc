@@ -20,6 +20,26 @@ namespace {
 
 using wire::ChunkType;
 
+void set_clock(Header* header, uint64_t cycles_per_second) {
+  header->ns_per_tick = static_cast<double>(uint64_t{1} << header->tick_shift) * 1e9 /
+                        static_cast<double>(cycles_per_second);
+}
+
+bool read_header(wire::Unpacker in, Header* header) {
+  wire::HeaderRecord record;
+  if (!wire::unpack(&in, &record) || record.version == 0 || record.tick_shift > 40 ||
+      record.cycles_per_second == 0)
+    return false;
+  header->version = static_cast<uint32_t>(record.version);
+  header->tick_shift = record.tick_shift;
+  header->start_tick = record.start_tick;
+  header->start_unix_ns = static_cast<int64_t>(record.start_unix_ns);
+  header->recorder_version = record.recorder_version;
+  header->settings = record.settings;
+  set_clock(header, record.cycles_per_second);
+  return true;
+}
+
 class Stream {
  public:
   Stream(FileReader reader, std::string path, Listener* listener, StreamOptions options)
@@ -137,26 +157,7 @@ class Stream {
     return id >= 1 && id <= tables_.images.size() ? &tables_.images[id - 1] : nullptr;
   }
 
-  bool take_header(wire::Unpacker in) {
-    wire::HeaderRecord record;
-    if (!wire::unpack(&in, &record) || record.version == 0 || record.tick_shift > 40 ||
-        record.cycles_per_second == 0)
-      return false;
-    Header& h = tables_.header;
-    h.version = static_cast<uint32_t>(record.version);
-    h.tick_shift = record.tick_shift;
-    h.start_tick = record.start_tick;
-    h.start_unix_ns = static_cast<int64_t>(record.start_unix_ns);
-    h.recorder_version = record.recorder_version;
-    h.settings = record.settings;
-    set_clock(record.cycles_per_second);
-    return true;
-  }
-
-  void set_clock(uint64_t cycles_per_second) {
-    tables_.header.ns_per_tick = static_cast<double>(uint64_t{1} << tables_.header.tick_shift) *
-                                 1e9 / static_cast<double>(cycles_per_second);
-  }
+  bool take_header(wire::Unpacker in) { return read_header(in, &tables_.header); }
 
   bool take_image_start(wire::Unpacker in) {
     wire::ImageStartRecord record;
@@ -292,7 +293,7 @@ class Stream {
     if (!wire::unpack(&in, &record) || record.cycles_per_second == 0) return false;
     tables_.end_tick = record.tick;
     tables_.incomplete_because = record.incomplete_because;
-    set_clock(record.cycles_per_second);
+    set_clock(&tables_.header, record.cycles_per_second);
     return true;
   }
 
@@ -367,6 +368,39 @@ class Stream {
 };
 
 }  // namespace
+
+Result<Overview> overview(const std::string& path) {
+  auto reader = FileReader::open(path);
+  if (!reader) return std::unexpected(reader.error());
+  Overview found;
+  Chunk chunk = {};
+  for (;;) {
+    auto next = reader->skip(&chunk);
+    if (!next) return std::unexpected(next.error());
+    if (*next != Next::kChunk) break;
+    found.end_tick = std::max(found.end_tick, chunk.last_tick);
+    if (chunk.type != ChunkType::kHeader && chunk.type != ChunkType::kEnd) continue;
+    reader->step_back();
+    next = reader->next(&chunk);
+    if (!next) return std::unexpected(next.error());
+    bool good = true;
+    if (chunk.type == ChunkType::kHeader) {
+      good = read_header(wire::Unpacker(chunk.payload), &found.header);
+    } else {
+      wire::Unpacker in(chunk.payload);
+      wire::EndRecord record;
+      good = wire::unpack(&in, &record) && record.cycles_per_second != 0;
+      if (good) set_clock(&found.header, record.cycles_per_second);
+      if (good) found.end_tick = record.tick;
+    }
+    if (!good)
+      return fail(
+          fmt::format("{} is damaged at byte {}: the chunk makes no sense", path, chunk.offset));
+  }
+  if (found.header.version == 0)
+    return fail(fmt::format("{} ends before its first whole chunk; nothing was recorded", path));
+  return found;
+}
 
 Result<Tables> stream(const std::string& path, Listener* listener, StreamOptions options) {
   auto reader = FileReader::open(path);

@@ -36,6 +36,14 @@ struct StreamOptions {
   std::function<void(double)> progress;
 };
 
+// What is known without reading the events: the clock, and when the recording ended (or, if it
+// did not finish, the time of the last thing in it).
+struct Overview {
+  Header header;
+  uint64_t end_tick = 0;
+};
+Result<Overview> overview(const std::string& path);
+
 // Reads `path` from its beginning to its end. A file cut short is read up to the
 // cut, with `complete` false in the tables; one that is damaged is an error.
 Result<Tables> stream(const std::string& path, Listener* listener, StreamOptions options = {});

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row's stack becomes a path of symbols and the path a node. Stacks come in the
+// order in which they were first met, and neighbours share most of their outer
+// frames; so each path is compared with the one before it, and only the frames
+// behind the common part are looked up.
+
+#include "analyze/call_tree.h"
+
+#include <algorithm>
+
+#include "symbols/name_rules.h"
+
+namespace malloscope::analyze {
+
+static size_t hash_of(uint64_t key) {
+  key *= 0x9e3779b97f4a7c15;
+  return static_cast<size_t>(key ^ key >> 29);
+}
+
+CallTree::CallTree(Reading* reading, const Query& query, bool by_line, bool fold_plumbing)
+    : reading_(*reading),
+      selector_(reading, query, fold_plumbing),
+      by_line_(by_line),
+      full_names_(query.full_names) {
+  nodes_.emplace_back();
+  reading_.accounts().tally().for_each_row([this](const Row& row) { add(row); });
+}
+
+void CallTree::add(const Row& row) {
+  unfiltered_ += row.amounts;
+  if (!selector_.select(row, &frames_)) return;
+  total_ += row.amounts;
+  ++stacks_;
+  cut_stacks_ += reading_.frames().root(row.image, row.stack) != FrameTable::Root::kReached;
+  path_.clear();
+  for (size_t i = frames_.size(); i-- > 0;) path_.push_back(symbol_of(frames_[i]));
+
+  size_t common = 0;
+  while (common < path_.size() && common < last_path_.size() && path_[common] == last_path_[common])
+    ++common;
+  last_nodes_.resize(common);
+  uint32_t node = common == 0 ? kRoot : last_nodes_.back();
+  for (size_t i = common; i < path_.size(); ++i) {
+    node = child(node, path_[i]);
+    last_nodes_.push_back(node);
+  }
+  last_path_ = path_;
+  nodes_[node].self += row.amounts;
+}
+
+SymbolId CallTree::symbol_of(FrameId id) {
+  auto i = static_cast<size_t>(id);
+  if (i >= symbol_of_frame_.size())
+    symbol_of_frame_.resize(std::max(i + 1, symbol_of_frame_.size() * 2), -1);
+  if (symbol_of_frame_[i] >= 0) return SymbolId{static_cast<uint32_t>(symbol_of_frame_[i])};
+  const Frame& frame = reading_.frames().frame(id);
+  std::string key = frame.function + '\0' + frame.module;
+  if (by_line_) key += '\0' + frame.file + '\0' + std::to_string(frame.line);
+  auto [found, fresh] = ids_.try_emplace(key, SymbolId{static_cast<uint32_t>(symbols_.size())});
+  if (fresh) {
+    std::string name = full_names_ ? frame.function : symbols::short_name(frame.function);
+    symbols_.push_back({std::move(name), frame.function, frame.file, frame.line, frame.module});
+  }
+  symbol_of_frame_[i] = static_cast<int32_t>(found->second);
+  return found->second;
+}
+
+uint32_t CallTree::child(uint32_t node, SymbolId symbol) {
+  if (children_.used * 8 >= children_.keys.size() * 5) {
+    Children old = std::move(children_);
+    children_.keys.assign(std::max<size_t>(1024, old.keys.size() * 2), 0);
+    children_.nodes.assign(children_.keys.size(), 0);
+    children_.used = old.used;
+    for (size_t i = 0; i < old.keys.size(); ++i) {
+      if (old.nodes[i] == 0) continue;
+      size_t at = hash_of(old.keys[i]) & (children_.keys.size() - 1);
+      while (children_.nodes[at] != 0) at = (at + 1) & (children_.keys.size() - 1);
+      children_.keys[at] = old.keys[i];
+      children_.nodes[at] = old.nodes[i];
+    }
+  }
+  uint64_t key = uint64_t{node} << 32 | static_cast<uint32_t>(symbol);
+  size_t mask = children_.keys.size() - 1, at = hash_of(key) & mask;
+  while (children_.nodes[at] != 0) {
+    if (children_.keys[at] == key) return children_.nodes[at];
+    at = (at + 1) & mask;
+  }
+  children_.keys[at] = key;
+  children_.nodes[at] = static_cast<uint32_t>(nodes_.size());
+  ++children_.used;
+  nodes_.push_back({node, symbol, {}});
+  return children_.nodes[at];
+}
+
+std::vector<Amounts> CallTree::cumulative() const {
+  std::vector<Amounts> sums(nodes_.size());
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    sums[i] += nodes_[i].self;
+    if (i != kRoot) sums[nodes_[i].parent] += sums[i];
+  }
+  return sums;
+}
+
+void CallTree::path(uint32_t node, std::vector<SymbolId>* inner_first) const {
+  inner_first->clear();
+  for (; node != kRoot; node = nodes_[node].parent) inner_first->push_back(nodes_[node].symbol);
+}
+
+}  // namespace malloscope::analyze

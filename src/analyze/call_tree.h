@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stacks of a recording merged into one tree of functions, root outermost, each
+// node with what was asked for right there. Flat profiles, callers and callees, trees,
+// flame graphs and most export formats are made from it.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/query.h"
+#include "analyze/reading.h"
+#include "analyze/row_selector.h"
+
+namespace malloscope::analyze {
+
+enum class SymbolId : uint32_t {};
+
+// A function, or a line of one.
+struct Symbol {
+  std::string name;  // As it is shown.
+  std::string full;  // As it is in the program.
+  std::string file;  // Empty if not known. Of a function: where it was first met.
+  int line = 0;
+  std::string module;
+};
+
+class CallTree {
+ public:
+  static constexpr uint32_t kRoot = 0;
+
+  struct Node {
+    uint32_t parent = 0;  // Smaller than its own number, but for the root.
+    SymbolId symbol = {};
+    Amounts self;
+  };
+
+  // `by_line`: a node for each line of a function. `fold_plumbing`: see RowSelector.
+  CallTree(Reading* reading, const Query& query, bool by_line = false, bool fold_plumbing = true);
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const Symbol& symbol(SymbolId id) const { return symbols_[static_cast<uint32_t>(id)]; }
+  size_t symbols() const { return symbols_.size(); }
+
+  // Of all stacks that the filter let through, and of all there were.
+  const Amounts& total() const { return total_; }
+  const Amounts& unfiltered() const { return unfiltered_; }
+  uint64_t stacks() const { return stacks_; }          // Rows that were let through.
+  uint64_t cut_stacks() const { return cut_stacks_; }  // Whose outer end was not recorded.
+
+  // What each node and all below it asked for; by node.
+  std::vector<Amounts> cumulative() const;
+
+  // A node's symbols, itself first.
+  void path(uint32_t node, std::vector<SymbolId>* inner_first) const;
+
+ private:
+  // Places of a hash table from (node, symbol) to the node below.
+  struct Children {
+    std::vector<uint64_t> keys;
+    std::vector<uint32_t> nodes;
+    size_t used = 0;
+  };
+
+  void add(const Row& row);
+  SymbolId symbol_of(FrameId frame);
+  uint32_t child(uint32_t node, SymbolId symbol);
+
+  Reading& reading_;
+  RowSelector selector_;
+  bool by_line_, full_names_;
+  std::vector<Node> nodes_;
+  std::vector<Symbol> symbols_;
+  std::unordered_map<std::string, SymbolId> ids_;
+  std::vector<int32_t> symbol_of_frame_;  // By FrameId; -1: not known yet.
+  Children children_;
+  Amounts total_, unfiltered_;
+  uint64_t stacks_ = 0, cut_stacks_ = 0;
+
+  std::vector<FrameId> frames_;  // Scratch: innermost first.
+  std::vector<SymbolId> path_;   // Scratch: outermost first.
+  std::vector<SymbolId> last_path_;
+  std::vector<uint32_t> last_nodes_;  // Of last_path_.
+};
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/profile_views.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/numbers.h"
+
+namespace malloscope::analyze {
+namespace {
+
+using Kind = Column::Kind;
+
+struct AmountColumn {
+  const char* key;
+  const char* title;
+  Kind kind;
+  uint64_t Amounts::* member;
+};
+constexpr AmountColumn kAmounts[] = {
+    {"allocations", "allocations", Kind::kCount, &Amounts::allocations},
+    {"reallocations", "reallocs", Kind::kCount, &Amounts::reallocations},
+    {"allocated_bytes", "allocated", Kind::kBytes, &Amounts::allocated_bytes},
+    {"live_bytes", "live", Kind::kBytes, &Amounts::live_bytes},
+    {"live_blocks", "live blocks", Kind::kCount, &Amounts::live_blocks},
+    {"peak_bytes", "at peak", Kind::kBytes, &Amounts::peak_bytes},
+    {"temporary", "temporary", Kind::kCount, &Amounts::temporary},
+};
+
+bool belongs_to(std::string_view key, Metric metric) {
+  switch (metric) {
+    case Metric::kAllocations:
+    case Metric::kCalls:
+      return key == "allocated_bytes";
+    case Metric::kAllocated:
+    case Metric::kTemporary:
+      return key == "allocations";
+    case Metric::kLive:
+      return key == "live_blocks";
+    case Metric::kPeak:
+      return key == "live_bytes";
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view metric_name(Metric metric) {
+  switch (metric) {
+    case Metric::kAllocations:
+      return "allocations";
+    case Metric::kAllocated:
+      return "allocated";
+    case Metric::kLive:
+      return "live";
+    case Metric::kPeak:
+      return "peak";
+    case Metric::kTemporary:
+      return "temporary";
+    case Metric::kCalls:
+      return "calls";
+  }
+  return "";
+}
+
+Column::Kind metric_kind(Metric metric) {
+  return metric == Metric::kAllocated || metric == Metric::kLive || metric == Metric::kPeak
+             ? Kind::kBytes
+             : Kind::kCount;
+}
+
+NamedFrame named(const Symbol& symbol) {
+  return {symbol.name, symbol.file, symbol.line, symbol.module};
+}
+
+std::vector<Column> amount_columns(Metric metric) {
+  std::vector<Column> columns;
+  for (const AmountColumn& column : kAmounts)
+    columns.push_back({column.key, column.title, column.kind, belongs_to(column.key, metric)});
+  return columns;
+}
+
+void add_amounts(const Amounts& amounts, std::vector<Cell>* cells) {
+  for (const AmountColumn& column : kAmounts) cells->emplace_back(amounts.*column.member);
+}
+
+std::string headline(const Reading& reading, const Amounts& total, Metric metric) {
+  const trace::Tables& tables = reading.tables();
+  uint64_t sum = value(total, metric);
+  switch (metric) {
+    case Metric::kPeak:
+      return fmt::format("{} at the peak, {} after the start", bytes_text(sum),
+                         duration_text(tables.time_ns(reading.accounts().peak().tick)));
+    case Metric::kLive:
+      return fmt::format("{} still live, in {}", bytes_text(sum),
+                         count_text(total.live_blocks, "block", "blocks"));
+    case Metric::kAllocated:
+      return fmt::format("{} allocated, by {}", bytes_text(sum),
+                         count_text(total.allocations, "allocation", "allocations"));
+    case Metric::kAllocations:
+      return count_text(sum, "allocation", "allocations");
+    case Metric::kCalls:
+      return count_text(sum, "call that allocated", "calls that allocated");
+    case Metric::kTemporary:
+      return fmt::format("{}, of {}",
+                         count_text(sum, "temporary allocation", "temporary allocations"),
+                         grouped(total.allocations));
+  }
+  return "";
+}
+
+static std::string share_note(const CallTree& tree, Metric metric) {
+  uint64_t shown = value(tree.total(), metric), all = value(tree.unfiltered(), metric);
+  if (shown == all) return "";
+  return fmt::format(
+      "The filters let {:.1f} % through.",
+      all == 0 ? 0.0 : 100.0 * static_cast<double>(shown) / static_cast<double>(all));
+}
+
+void add_notes(const CallTree& tree, Metric metric, Answer* answer) {
+  if (std::string note = share_note(tree, metric); !note.empty()) answer->notes.push_back(note);
+  if (tree.cut_stacks() > 0)
+    answer->notes.push_back(
+        fmt::format("{} of {} stacks have no outer end (cut or not unwound further).",
+                    tree.cut_stacks(), tree.stacks()));
+}
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views of a call tree: by function, callers and callees, as a tree, by stack, and by
+// whatever else a row belongs to (site, file, module, thread, size, type).
+
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/answer.h"
+#include "analyze/call_tree.h"
+#include "analyze/query.h"
+#include "analyze/sites.h"
+
+namespace malloscope::analyze {
+
+enum class By { kFunction, kSite, kFile, kModule, kThread, kSize, kType };
+
+struct ProfileOptions {
+  Metric metric = Metric::kPeak;
+  By by = By::kFunction;
+  size_t top = 0;  // What the reader will see, where less can be computed for it; 0: all.
+};
+
+// Self and cumulative, heaviest first.
+Answer by_function(Reading* reading, const Query& query, const ProfileOptions& options);
+// Each function between those that called it and those that it called.
+Answer callers_and_callees(Reading* reading, const Query& query, const ProfileOptions& options);
+// The tree from the root, heaviest first; what is too small to show is a line of its own.
+Answer as_tree(Reading* reading, const Query& query, const ProfileOptions& options);
+// The heaviest stacks, whole.
+Answer by_stack(Reading* reading, const Query& query, const ProfileOptions& options);
+// By site, file, module, thread, size or type: the sums of the rows that belong together.
+Answer by_group(Reading* reading, const Query& query, const ProfileOptions& options);
+
+// "Peak: 68.8 MiB ..." for the top of every profile.
+std::string headline(const Reading& reading, const Amounts& total, Metric metric);
+// The columns that hold Amounts, those of `metric` shown; and the cells under them.
+std::vector<Column> amount_columns(Metric metric);
+void add_amounts(const Amounts& amounts, std::vector<Cell>* cells);
+std::string_view metric_name(Metric metric);  // As on the command line.
+Column::Kind metric_kind(Metric metric);
+NamedFrame named(const Symbol& symbol);
+// What the filters left out, and stacks without an outer end.
+void add_notes(const CallTree& tree, Metric metric, Answer* answer);
+
+// Indices of `n` things with a value, heaviest first, ties by `name`.
+template <typename Value, typename Name>
+std::vector<size_t> heaviest_first(size_t n, Value&& value_of, Name&& name_of) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < n; ++i)
+    if (value_of(i) > 0) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (value_of(a) != value_of(b)) return value_of(a) > value_of(b);
+    return name_of(a) < name_of(b);
+  });
+  return order;
+}
+
+}  // namespace malloscope::analyze

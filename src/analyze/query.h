@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a report is asked: which part of the recording, which stacks, how they are
+// named. One Query goes in, one Answer (answer.h) comes out of every view.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/heap.h"
+#include "analyze/pattern.h"
+#include "analyze/tally.h"
+#include "analyze/time_point.h"
+
+namespace malloscope::analyze {
+
+// Which stacks count, and which of their frames are shown. Patterns are searched for in full
+// names.
+struct FrameFilter {
+  std::vector<Pattern> focus;       // Stacks with a frame that matches one of them; all if empty.
+  std::vector<Pattern> ignore;      // But not stacks with a frame that matches one of these.
+  std::vector<Pattern> only_under;  // As focus; what is outside the outermost match is cut off.
+  std::vector<Pattern> hide;        // Frames that are left out; their amounts stay in the sums.
+  std::vector<Pattern> modules;     // Stacks whose site is in a module that matches.
+
+  bool empty() const {
+    return focus.empty() && ignore.empty() && only_under.empty() && hide.empty() && modules.empty();
+  }
+};
+
+struct Query {
+  Selection selection;
+  std::optional<TimePoint> from, to;
+  TallyOptions tally;
+  std::vector<Pattern> threads;  // By name, or the number as text; all if empty.
+  FrameFilter frames;
+  bool full_names = false;
+};
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/row_selector.h"
+
+#include <algorithm>
+
+namespace malloscope::analyze {
+
+// By its name, or its number.
+bool RowSelector::thread_matches(const trace::Image& image, ThreadId thread) const {
+  if (raw(thread) == 0 || raw(thread) > image.threads.size()) return false;
+  const trace::Thread& found = image.threads[raw(thread) - 1];
+  std::string tid = std::to_string(found.tid);
+  return std::any_of(threads_.begin(), threads_.end(), [&](const Pattern& pattern) {
+    return pattern.text() == tid || pattern.matches(found.name);
+  });
+}
+
+bool RowSelector::matches(Known* known, const std::vector<Pattern>& patterns, FrameId frame) {
+  auto i = static_cast<size_t>(frame);
+  if (i >= known->size()) known->resize(std::max(i + 1, known->size() * 2), -1);
+  if ((*known)[i] < 0) (*known)[i] = matches_any(patterns, reading_.frames().frame(frame).function);
+  return (*known)[i];
+}
+
+bool RowSelector::select(const Row& row, std::vector<FrameId>* shown) {
+  shown->clear();
+  if (!threads_.empty() && !thread_matches(reading_.tables().image(row.image), row.thread))
+    return false;
+  FrameTable& table = reading_.frames();
+  table.stack(row.image, row.stack, &frames_);
+
+  size_t inner = 0;
+  if (fold_plumbing_) {
+    while (inner < frames_.size() && table.frame(frames_[inner]).plumbing) ++inner;
+    if (inner == frames_.size()) inner = 0;  // Nobody else to blame.
+  }
+  if (!filter_.modules.empty()) {
+    const std::string& module = table.frame(frames_[inner]).module;
+    auto [known, fresh] = module_matches_.try_emplace(module);
+    if (fresh) known->second = matches_any(filter_.modules, module);
+    if (!known->second) return false;
+  }
+  auto any = [&](Known* known, const std::vector<Pattern>& patterns) {
+    return std::any_of(frames_.begin(), frames_.end(),
+                       [&](FrameId frame) { return matches(known, patterns, frame); });
+  };
+  if (!filter_.focus.empty() && !any(&focus_, filter_.focus)) return false;
+  if (!filter_.ignore.empty() && any(&ignore_, filter_.ignore)) return false;
+  size_t outer = frames_.size();
+  if (!filter_.only_under.empty()) {
+    while (outer > 0 && !matches(&under_, filter_.only_under, frames_[outer - 1])) --outer;
+    if (outer == 0) return false;
+    inner = std::min(inner, outer - 1);  // The match may be plumbing itself.
+  }
+  for (size_t i = inner; i < outer; ++i)
+    if (filter_.hide.empty() || !matches(&hide_, filter_.hide, frames_[i]))
+      shown->push_back(frames_[i]);
+  return true;
+}
+
+}  // namespace malloscope::analyze

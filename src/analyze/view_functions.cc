@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/call_graph.h"
+#include "analyze/profile_views.h"
+
+namespace malloscope::analyze {
+
+using Kind = Column::Kind;
+
+Answer by_function(Reading* reading, const Query& query, const ProfileOptions& options) {
+  CallTree tree(reading, query);
+  CallGraph graph(tree);
+  Answer answer;
+  answer.headline = headline(*reading, tree.total(), options.metric);
+  Table table;
+  table.key = "functions";
+  std::string_view title = metric_name(options.metric);
+  Kind kind = metric_kind(options.metric);
+  table.columns = {{"cumulative", fmt::format("{} in all", title), kind},
+                   {"cumulative_share", "", Kind::kShare},
+                   {"self", "itself", kind},
+                   {"self_share", "", Kind::kShare},
+                   {"paths", "paths", Kind::kCount}};
+  for (Column& column : amount_columns(options.metric)) {
+    column.shown = false;
+    table.columns.push_back(column);
+  }
+  table.columns.push_back({"frame", "function", Kind::kFrame});
+  uint64_t whole = value(tree.total(), options.metric);
+  auto order = heaviest_first(
+      graph.functions.size(),
+      [&](size_t i) { return value(graph.functions[i].cumulative, options.metric); },
+      [&](size_t i) -> const std::string& { return tree.symbol(graph.functions[i].symbol).full; });
+  for (size_t i : order) {
+    const GraphFunction& f = graph.functions[i];
+    uint64_t all = value(f.cumulative, options.metric), self = value(f.self, options.metric);
+    TableRow row;
+    row.cells = {all, Share{all, whole}, self, Share{self, whole}, f.paths};
+    add_amounts(f.cumulative, &row.cells);
+    row.cells.emplace_back(named(tree.symbol(f.symbol)));
+    table.rows.push_back(std::move(row));
+  }
+  answer.tables.push_back(std::move(table));
+  add_notes(tree, options.metric, &answer);
+  return answer;
+}
+
+}  // namespace malloscope::analyze

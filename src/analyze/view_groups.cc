@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every row belongs to exactly one group, so the groups add up to the whole.
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "analyze/numbers.h"
+#include "analyze/profile_views.h"
+#include "symbols/name_rules.h"
+
+namespace malloscope::analyze {
+namespace {
+
+using Kind = Column::Kind;
+
+std::string thread_name(const trace::Image& image, ThreadId thread) {
+  if (raw(thread) == 0 || raw(thread) > image.threads.size()) return "(unknown thread)";
+  const trace::Thread& found = image.threads[raw(thread) - 1];
+  return found.name.empty() ? fmt::format("thread {}", found.tid)
+                            : fmt::format("{} ({})", found.name, found.tid);
+}
+
+std::string size_range(unsigned size_class) {
+  if (size_class == 0) return "0 B";
+  uint64_t low = uint64_t{1} << (size_class - 1);
+  return low == 1 ? "1 B" : fmt::format("{} to {}", bytes_text(low), bytes_text(low * 2 - 1));
+}
+
+struct Group {
+  std::string name;  // Unless it is a site.
+  NamedFrame site;
+  uint64_t order = 0;  // Of groups that have one, such as sizes.
+  Amounts amounts;
+  uint64_t stacks = 0;
+};
+
+const char* group_title(By by) {
+  switch (by) {
+    case By::kSite:
+      return "site";
+    case By::kFile:
+      return "file";
+    case By::kModule:
+      return "module";
+    case By::kThread:
+      return "thread";
+    case By::kSize:
+      return "size";
+    case By::kType:
+      return "type";
+    case By::kFunction:
+      break;
+  }
+  return "function";
+}
+
+}  // namespace
+
+Answer by_group(Reading* reading, const Query& query, const ProfileOptions& options) {
+  RowSelector selector(reading, query);
+  std::vector<Group> groups;
+  std::unordered_map<std::string, size_t> places;
+  std::vector<FrameId> shown;
+  Amounts total;
+  reading->accounts().tally().for_each_row([&](const Row& row) {
+    if (!selector.select(row, &shown)) return;
+    FrameTable& frames = reading->frames();
+    static const Frame kHidden = {"[hidden]", "", 0, "", false};
+    const Frame& site = shown.empty() ? kHidden : frames.frame(shown.front());
+    Group fresh;
+    std::string key;
+    switch (options.by) {
+      case By::kFile:
+        key = fresh.name = site.file.empty() ? "(unknown file)" : site.file;
+        break;
+      case By::kModule:
+        key = fresh.name = site.module.empty() ? "(unknown module)" : site.module;
+        break;
+      case By::kThread:
+        fresh.name = thread_name(reading->tables().image(row.image), row.thread);
+        key = fmt::format("{}/{}", raw(row.image), raw(row.thread));
+        break;
+      case By::kSize:
+        key = fresh.name = size_range(row.size_class);
+        fresh.order = row.size_class;
+        break;
+      default:
+        fresh.site = {query.full_names ? site.function : symbols::short_name(site.function),
+                      site.file, site.line, site.module};
+        key = site.function + '\0' + site.file + '\0' + std::to_string(site.line) + '\0' +
+              site.module;
+    }
+    auto [place, unknown] = places.try_emplace(std::move(key), groups.size());
+    if (unknown) groups.push_back(std::move(fresh));
+    Group& group = groups[place->second];
+    group.amounts += row.amounts;
+    ++group.stacks;
+    total += row.amounts;
+  });
+
+  Answer answer;
+  answer.headline = headline(*reading, total, options.metric);
+  Table table;
+  bool is_site = options.by == By::kSite;
+  table.key = fmt::format("{}s", group_title(options.by));
+  table.columns = {{std::string(metric_name(options.metric)),
+                    std::string(metric_name(options.metric)), metric_kind(options.metric)},
+                   {"share", "", Kind::kShare}};
+  for (Column& column : amount_columns(options.metric)) table.columns.push_back(column);
+  table.columns.push_back({"stacks", "stacks", Kind::kCount});
+  table.columns.push_back({is_site ? "frame" : group_title(options.by), group_title(options.by),
+                           is_site ? Kind::kFrame : Kind::kText});
+  uint64_t whole = value(total, options.metric);
+  auto order = heaviest_first(
+      groups.size(), [&](size_t i) { return value(groups[i].amounts, options.metric); },
+      [&](size_t i) -> const std::string& {
+        return is_site ? groups[i].site.function : groups[i].name;
+      });
+  if (options.by == By::kSize)  // A histogram reads better from small to large.
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return groups[a].order < groups[b].order; });
+  for (size_t i : order) {
+    Group& group = groups[i];
+    uint64_t amount = value(group.amounts, options.metric);
+    TableRow row;
+    row.cells = {amount, Share{amount, whole}};
+    add_amounts(group.amounts, &row.cells);
+    row.cells.emplace_back(group.stacks);
+    if (is_site)
+      row.cells.emplace_back(std::move(group.site));
+    else
+      row.cells.emplace_back(std::move(group.name));
+    table.rows.push_back(std::move(row));
+  }
+  answer.tables.push_back(std::move(table));
+  return answer;
+}
+
+}  // namespace malloscope::analyze

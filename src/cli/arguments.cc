@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <sstream>
+
+namespace malloscope::cli {
+
+std::optional<int> parse(CLI::App& app, Words words, std::string_view example) {
+  app.footer(fmt::format("Example:\n  {}", example));
+  std::reverse(words.begin(), words.end());
+  try {
+    app.parse(words);
+    return std::nullopt;
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return std::fflush(stdout) == 0 ? kOk : kUnreadable;
+  } catch (const CLI::ParseError& error) {
+    return complain(kUsage, fmt::format("{} (see {} --help)", error.what(), app.get_name()));
+  }
+}
+
+CLI::Validator one_of(Words words) { return CLI::IsMember(std::move(words)).description(""); }
+
+CLI::Option* add_color(CLI::App& app, Color* color) {
+  static const std::map<std::string, Color> kColors = {
+      {"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}};
+  return app
+      .add_option_function<std::string>(
+          "--color", [color](const std::string& word) { *color = kColors.at(word); },
+          "auto (on a terminal, unless NO_COLOR is set), always or never")
+      ->check(one_of({"auto", "always", "never"}))
+      ->type_name("WHEN");
+}
+
+CLI::Option* add_trace(CLI::App& app, std::string* trace) {
+  return app.add_option("trace", *trace, "The recording")->required()->type_name("TRACE");
+}
+
+CLI::Option* add_json(CLI::App& app, bool* json, std::string_view what) {
+  return app.add_flag("--json", *json, std::string(what));
+}
+
+CLI::Option* add_process(CLI::App& app, std::optional<int>* pid) {
+  return app.add_option("--process", *pid, "Only this process [all]")->type_name("PID");
+}
+
+void add_query(CLI::App& app, QueryWords* words) {
+  add_process(app, &words->pid);
+  constexpr const char* kWhich = "Which part";
+  auto pattern = [&](const char* name, std::vector<std::string>* list, const char* help) {
+    app.add_option(name, *list, help)->type_name("REGEX")->allow_extra_args(false)->group(kWhich);
+  };
+  app.add_option("--from", words->from, "Only what happened after 2.5s, 300ms, 40%, peak, ...")
+      ->type_name("TIME")
+      ->group(kWhich);
+  app.add_option("--to", words->to, "Only what happened before; live is what is live then")
+      ->type_name("TIME")
+      ->group(kWhich);
+  pattern("--thread", &words->threads, "Only threads of this name or number");
+  pattern("--module", &words->modules, "Only allocations made by code of these libraries");
+  pattern("--focus", &words->focus, "Only stacks with such a function");
+  pattern("--ignore", &words->ignore, "No stacks with such a function");
+  pattern("--only-under", &words->only_under, "As --focus; callers of it are not shown");
+  pattern("--hide", &words->hide, "Functions that are not shown; their amounts are their callers'");
+  app.add_option("--min-size", words->min_size, "Only blocks of at least this size, such as 4K")
+      ->type_name("SIZE")
+      ->group(kWhich);
+  app.add_option("--max-size", words->max_size, "Only blocks of at most this size")
+      ->type_name("SIZE")
+      ->group(kWhich);
+  app.add_flag("--full-names", words->full_names, "C++ names as they are, however long");
+}
+
+Result<uint64_t> bytes_of(std::string_view text, std::string_view option) {
+  double number = 0;
+  auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string unit(rest, static_cast<size_t>(text.data() + text.size() - rest));
+  static const std::map<std::string, double> kUnits = {
+      {"", 0},    {"B", 0},    {"K", 10},  {"KB", 10},  {"KiB", 10},
+      {"k", 10},  {"M", 20},   {"MB", 20}, {"MiB", 20}, {"G", 30},
+      {"GB", 30}, {"GiB", 30}, {"T", 40},  {"TB", 40},  {"TiB", 40}};
+  auto scale = kUnits.find(unit);
+  if (error == std::errc() && number >= 0 && scale != kUnits.end()) {
+    double bytes = number * static_cast<double>(uint64_t{1} << static_cast<int>(scale->second));
+    if (bytes < 1.8e19) return static_cast<uint64_t>(bytes);
+  }
+  return fail(fmt::format("{} '{}' is not a size; try 4096, 64K, 1.5M or 2G", option, text));
+}
+
+Result<analyze::Query> query_of(const QueryWords& words) {
+  analyze::Query query;
+  query.selection.pid = words.pid;
+  query.full_names = words.full_names;
+  std::optional<Error> wrong;
+  auto time = [&](const std::string& text, const char* option,
+                  std::optional<analyze::TimePoint>* point) {
+    if (text.empty() || wrong) return;
+    if (auto parsed = analyze::TimePoint::parse(text, option))
+      *point = *parsed;
+    else
+      wrong = parsed.error();
+  };
+  auto patterns = [&](const std::vector<std::string>& texts, const char* option,
+                      std::vector<analyze::Pattern>* list) {
+    for (const std::string& text : texts) {
+      if (wrong) return;
+      if (auto made = analyze::Pattern::make(text, option))
+        list->push_back(*made);
+      else
+        wrong = made.error();
+    }
+  };
+  auto size = [&](const std::string& text, const char* option, uint64_t* bytes) {
+    if (text.empty() || wrong) return;
+    if (auto parsed = bytes_of(text, option))
+      *bytes = *parsed;
+    else
+      wrong = parsed.error();
+  };
+  time(words.from, "--from", &query.from);
+  time(words.to, "--to", &query.to);
+  patterns(words.threads, "--thread", &query.threads);
+  patterns(words.modules, "--module", &query.frames.modules);
+  patterns(words.focus, "--focus", &query.frames.focus);
+  patterns(words.ignore, "--ignore", &query.frames.ignore);
+  patterns(words.only_under, "--only-under", &query.frames.only_under);
+  patterns(words.hide, "--hide", &query.frames.hide);
+  size(words.min_size, "--min-size", &query.tally.min_size);
+  size(words.max_size, "--max-size", &query.tally.max_size);
+  if (!wrong && query.tally.min_size > query.tally.max_size)
+    wrong = Error{
+        fmt::format("--min-size {} is more than --max-size {}", words.min_size, words.max_size)};
+  if (wrong) return std::unexpected(*wrong);
+  return query;
+}
+
+void add_shape(CLI::App& app, ShapeWords* words, std::string_view top_help) {
+  app.add_option("--top", words->top, std::string(top_help))
+      ->check(CLI::Range(1, 1'000'000'000).description(""))
+      ->type_name("N");
+  app.add_option("--columns", words->columns, "Columns to show, by their names in --json: a,b,c")
+      ->type_name("LIST");
+  app.add_option("--sort", words->sort, "Column to sort by, heaviest first")->type_name("COLUMN");
+}
+
+analyze::Shape shape_of(const ShapeWords& words) {
+  analyze::Shape shape;
+  std::istringstream list(words.columns);
+  for (std::string key; std::getline(list, key, ',');)
+    if (!key.empty()) shape.columns.push_back(key);
+  shape.sort = words.sort;
+  shape.top = words.top;
+  return shape;
+}
+
+}  // namespace malloscope::cli

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of a command line, and what verbs that read a trace have in common.
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/answer.h"
+#include "analyze/query.h"
+#include "cli/commands.h"
+
+namespace malloscope::cli {
+
+// Parses `words`; an exit code if there is nothing more to do.
+std::optional<int> parse(CLI::App& app, Words words, std::string_view example);
+
+// One of `words`; the help says so in its own way.
+CLI::Validator one_of(Words words);
+
+CLI::Option* add_color(CLI::App& app, Color* color);
+CLI::Option* add_trace(CLI::App& app, std::string* trace);
+CLI::Option* add_json(CLI::App& app, bool* json, std::string_view what = "One JSON object");
+CLI::Option* add_process(CLI::App& app, std::optional<int>* pid);
+
+// What part of a recording to look at, as it was typed.
+struct QueryWords {
+  std::optional<int> pid;
+  std::string from, to, at;
+  std::vector<std::string> threads, modules, focus, ignore, hide, only_under;
+  std::string min_size, max_size;
+  bool full_names = false;
+};
+void add_query(CLI::App& app, QueryWords* words);
+Result<analyze::Query> query_of(const QueryWords& words);
+
+// --columns, --sort, --top.
+struct ShapeWords {
+  std::string columns;
+  std::string sort;
+  size_t top = 0;
+};
+void add_shape(CLI::App& app, ShapeWords* words, std::string_view top_help);
+analyze::Shape shape_of(const ShapeWords& words);
+
+// "512M", "1.5GiB", "4096": powers of 1024. `option` is what it was typed for.
+Result<uint64_t> bytes_of(std::string_view text, std::string_view option);
+
+}  // namespace malloscope::cli

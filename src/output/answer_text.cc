@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/answer_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "output/style.h"
+#include "output/words.h"
+
+namespace malloscope::output {
+namespace {
+
+using analyze::Cell;
+using analyze::Column;
+using analyze::NamedFrame;
+using Kind = Column::Kind;
+
+bool is_words(Kind kind) { return kind == Kind::kText || kind == Kind::kFrame; }
+
+std::string number_text(uint64_t number, Kind kind) {
+  switch (kind) {
+    case Kind::kBytes:
+      return bytes_text(number);
+    case Kind::kDuration:
+    case Kind::kTime:
+      return duration_text(number);
+    default:
+      return grouped(number);
+  }
+}
+
+// "load.cc:40 [libfoo.so]", or what is known of it.
+std::string place_text(const NamedFrame& frame) {
+  std::string text;
+  if (!frame.file.empty())
+    text = frame.line > 0 ? fmt::format("{}:{}", base_name(frame.file), frame.line)
+                          : base_name(frame.file);
+  if (!frame.module.empty())
+    text += fmt::format("{}[{}]", text.empty() ? "" : " ", base_name(frame.module));
+  return printable(text);
+}
+
+std::string cell_text(const Cell& cell, Kind kind) {
+  if (const auto* n = std::get_if<uint64_t>(&cell)) return number_text(*n, kind);
+  if (const auto* n = std::get_if<int64_t>(&cell)) {
+    uint64_t size = *n < 0 ? uint64_t{0} - static_cast<uint64_t>(*n) : static_cast<uint64_t>(*n);
+    return *n == 0 ? "=" : (*n < 0 ? "-" : "+") + number_text(size, kind);
+  }
+  if (const auto* s = std::get_if<analyze::Share>(&cell)) return percent_text(s->part, s->whole);
+  if (const auto* d = std::get_if<double>(&cell)) return fmt::format("{:.2f}", *d);
+  if (const auto* s = std::get_if<std::string>(&cell)) return printable(*s);
+  if (const auto* f = std::get_if<NamedFrame>(&cell)) return printable(f->function);
+  return "";
+}
+
+class TextWriter {
+ public:
+  TextWriter(const TextOptions& options, Sink* sink)
+      : options_(options), style_{options.color}, sink_(*sink) {}
+
+  void write(const analyze::Answer& answer) {
+    if (!answer.headline.empty()) sink_.write(style_.bold(printable(answer.headline)) + "\n");
+    for (const analyze::Table& table : answer.tables) write_table(table);
+    if (!answer.notes.empty()) sink_.write("\n");
+    for (const std::string& note : answer.notes) sink_.write(style_.dim(printable(note)) + "\n");
+  }
+
+ private:
+  void write_table(const analyze::Table& table) {
+    sink_.write("\n");
+    if (!table.title.empty()) sink_.write(style_.bold(printable(table.title)) + "\n");
+    if (table.rows.empty()) {
+      sink_.write("  (none)\n");
+      return;
+    }
+    measure(table);
+    write_heads(table);
+    for (const analyze::TableRow& row : table.rows) write_row(table, row);
+    if (table.left_out > 0)
+      sink_.write(style_.dim(fmt::format("  ... and {}; --top N shows more\n",
+                                         count_text(table.left_out, "more row", "more rows"))));
+  }
+
+  bool is_shown(const Column& column) const { return column.shown && column.kind != Kind::kStack; }
+
+  void measure(const analyze::Table& table) {
+    widths_.assign(table.columns.size(), 0);
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      const Column& column = table.columns[c];
+      if (!is_shown(column) || column.kind == Kind::kFrame) continue;
+      widths_[c] = columns(column.title);
+      for (const analyze::TableRow& row : table.rows)
+        if (c < row.cells.size())
+          widths_[c] = std::max(widths_[c], columns(cell_text(row.cells[c], column.kind)));
+      if (column.kind == Kind::kText) widths_[c] = std::min<size_t>(widths_[c], options_.width / 2);
+    }
+  }
+
+  void write_heads(const analyze::Table& table) {
+    std::string line;
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      const Column& column = table.columns[c];
+      if (!is_shown(column)) continue;
+      line += "  ";
+      if (column.kind == Kind::kFrame)
+        line += column.title;
+      else if (is_words(column.kind))
+        line += fmt::format("{:<{}}", column.title, widths_[c]);
+      else
+        line += fmt::format("{:>{}}", column.title, widths_[c]);
+    }
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    if (!line.empty()) sink_.write(style_.dim(line) + "\n");
+  }
+
+  void write_row(const analyze::Table& table, const analyze::TableRow& row) {
+    std::string line;
+    size_t used = 0;
+    const std::vector<NamedFrame>* stack = nullptr;
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      const Column& column = table.columns[c];
+      static const Cell kNothing;
+      const Cell& cell = c < row.cells.size() ? row.cells[c] : kNothing;
+      if (column.kind == Kind::kStack) stack = std::get_if<std::vector<NamedFrame>>(&cell);
+      if (!is_shown(column)) continue;
+      line += "  ";
+      if (column.kind == Kind::kFrame) {
+        line += frame_text(cell, row, used + 2);
+        continue;
+      }
+      std::string text = cell_text(cell, column.kind);
+      if (is_words(column.kind) && columns(text) > widths_[c])
+        text = cut_beginning(text, widths_[c]);
+      std::string gap(widths_[c] - std::min(widths_[c], columns(text)), ' ');
+      line += is_words(column.kind) ? text + gap : gap + text;
+      used += 2 + widths_[c];
+    }
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    sink_.write(line + "\n");
+    if (stack) write_stack(*stack);
+  }
+
+  std::string frame_text(const Cell& cell, const analyze::TableRow& row, size_t used) const {
+    const auto* frame = std::get_if<NamedFrame>(&cell);
+    if (!frame) return cell_text(cell, Kind::kText);
+    // A deep tree would leave no room for names: from there on only its depth is told.
+    constexpr unsigned kDeepest = 20;
+    std::string indent(std::min(row.depth, kDeepest) * 2, ' ');
+    if (row.depth > kDeepest) indent += fmt::format("({}) ", row.depth);
+    size_t room = options_.width > used + indent.size() ? options_.width - used - indent.size() : 0;
+    room = std::max<size_t>(room, 30);
+    std::string name = printable(frame->function), place = place_text(*frame);
+    if (!options_.full_names) {
+      if (columns(name) + 2 + columns(place) > room && columns(place) > room / 3)
+        place = cut_beginning(place, std::max<size_t>(room / 3, 10));
+      if (columns(name) + 2 + columns(place) > room)
+        name = cut_end(
+            name, std::max<size_t>(room > columns(place) + 2 ? room - columns(place) - 2 : 0, 20));
+    }
+    return indent + (row.main ? style_.name(name) : name) +
+           (place.empty() ? "" : "  " + style_.dim(place));
+  }
+
+  void write_stack(const std::vector<NamedFrame>& stack) {
+    constexpr std::string_view kIndent = "        ";
+    for (size_t i = 1; i < stack.size(); ++i) {
+      std::string name = printable(stack[i].function), place = place_text(stack[i]);
+      if (!options_.full_names && columns(name) > options_.width * 2 / 3)
+        name = cut_end(name, options_.width * 2 / 3);
+      sink_.write(
+          fmt::format("{}{}{}\n", kIndent, name, place.empty() ? "" : "  " + style_.dim(place)));
+    }
+  }
+
+  const TextOptions& options_;
+  Style style_;
+  Sink& sink_;
+  std::vector<size_t> widths_;
+};
+
+}  // namespace
+
+void write_answer(const analyze::Answer& answer, const TextOptions& options, Sink* sink) {
+  TextWriter(options, sink).write(answer);
+}
+
+}  // namespace malloscope::output
