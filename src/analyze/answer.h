@@ -44,7 +44,7 @@ struct Column {
     kFrame,  // Fills what is left of the line; "function  file:line [module]".
     kStack,  // In JSON an array; as text, lines below the row.
   };
-  std::string key;    // In JSON, and for --columns and --sort.
+  std::string key;    // In JSON ("a.b" is b in an object a), and for --columns and --sort.
   std::string title;  // Above the column.
   Kind kind = Kind::kCount;
   bool shown = true;  // As text, unless --columns says otherwise; JSON has all.

@@ -23,8 +23,9 @@ constexpr std::string_view kHelp =
 
 Verbs:
   run       record a program and its children (the default)
-  report    the one-page answer, or all of it as JSON
+  report    the one-page answer; profiles by function, site, thread, ... of any part
   info      what is in a trace, whether it is complete, what it lost
+  diff      what changed between two recordings, or two moments of one
   export    flame graph input (folded stacks)
 
 `malloscope VERB --help` tells the options of each. `malloscope --version` the version.
@@ -35,10 +36,8 @@ struct Verb {
   int (*main)(const Words&);
 };
 constexpr Verb kVerbs[] = {
-    {"run", main_run},
-    {"report", main_report},
-    {"info", main_info},
-    {"export", main_export},
+    {"run", main_run},   {"report", main_report}, {"info", main_info},
+    {"diff", main_diff}, {"export", main_export},
 };
 
 std::string verb_names() {

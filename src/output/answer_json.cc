@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output/answer_json.h"
 
+#include <string>
+#include <vector>
+
 namespace malloscope::output {
 namespace {
 
@@ -47,22 +50,56 @@ void write_cell(JsonWriter* json, const Cell& cell) {
   json->null();
 }
 
+// Members whose keys begin with the same word and a dot are one object: "before.live" and
+// "before.peak". They must stand side by side.
+class Members {
+ public:
+  explicit Members(JsonWriter* json) : json_(*json) {}
+  ~Members() { close_to(0); }
+
+  // To be followed by the value.
+  void key(std::string_view name) {
+    std::vector<std::string_view> outer;
+    for (size_t dot; (dot = name.find('.')) != std::string_view::npos; name.remove_prefix(dot + 1))
+      outer.push_back(name.substr(0, dot));
+    size_t same = 0;
+    while (same < outer.size() && same < open_.size() && open_[same] == outer[same]) ++same;
+    close_to(same);
+    for (size_t i = same; i < outer.size(); ++i) {
+      json_.key(outer[i]).begin_object(Layout::kLine);
+      open_.emplace_back(outer[i]);
+    }
+    json_.key(name);
+  }
+
+ private:
+  void close_to(size_t depth) {
+    for (; open_.size() > depth; open_.pop_back()) json_.end();
+  }
+
+  JsonWriter& json_;
+  std::vector<std::string> open_;
+};
+
 void write_row(JsonWriter* json, const analyze::Table& table, const analyze::TableRow& row) {
   bool has_stack = false;
   for (const Column& column : table.columns) has_stack |= column.kind == Column::Kind::kStack;
   json->begin_object(has_stack ? Layout::kLines : Layout::kLine);
-  for (size_t c = 0; c < table.columns.size(); ++c) {
-    const Column& column = table.columns[c];
-    static const Cell kNothing;
-    const Cell& cell = c < row.cells.size() ? row.cells[c] : kNothing;
-    if (column.kind == Column::Kind::kShare) continue;
-    if (const auto* frame = std::get_if<NamedFrame>(&cell);
-        frame && column.kind == Column::Kind::kFrame) {
-      write_frame(json, *frame);
-      continue;
+  {
+    Members members(json);
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      const Column& column = table.columns[c];
+      static const Cell kNothing;
+      const Cell& cell = c < row.cells.size() ? row.cells[c] : kNothing;
+      if (column.kind == Column::Kind::kShare) continue;
+      if (const auto* frame = std::get_if<NamedFrame>(&cell);
+          frame && column.kind == Column::Kind::kFrame) {
+        write_frame(json, *frame);
+        continue;
+      }
+      members.key(column.key);
+      write_cell(json, cell);
     }
-    json->key(column.key);
-    write_cell(json, cell);
   }
   json->end();
 }
@@ -70,9 +107,12 @@ void write_row(JsonWriter* json, const analyze::Table& table, const analyze::Tab
 }  // namespace
 
 void write_answer_members(const analyze::Answer& answer, JsonWriter* json) {
-  for (const auto& [key, cell] : answer.facts) {
-    json->key(key);
-    write_cell(json, cell);
+  {
+    Members members(json);
+    for (const auto& [key, cell] : answer.facts) {
+      members.key(key);
+      write_cell(json, cell);
+    }
   }
   for (const analyze::Table& table : answer.tables) {
     json->key(table.key).begin_array();

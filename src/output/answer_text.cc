@@ -151,12 +151,17 @@ class TextWriter {
     size_t room = options_.width > used + indent.size() ? options_.width - used - indent.size() : 0;
     room = std::max<size_t>(room, 30);
     std::string name = printable(frame->function), place = place_text(*frame);
+    auto too_long = [&] { return columns(name) + 2 + columns(place) > room; };
     if (!options_.full_names) {
-      if (columns(name) + 2 + columns(place) > room && columns(place) > room / 3)
+      // First the library goes, then the end of the name.
+      if (too_long() && !frame->file.empty())
+        place = place_text({"", frame->file, frame->line, ""});
+      if (too_long() && columns(place) > room / 3)
         place = cut_beginning(place, std::max<size_t>(room / 3, 10));
-      if (columns(name) + 2 + columns(place) > room)
-        name = cut_end(
-            name, std::max<size_t>(room > columns(place) + 2 ? room - columns(place) - 2 : 0, 20));
+      if (too_long()) {
+        size_t left = room > columns(place) + 2 ? room - columns(place) - 2 : 0;
+        name = cut_end(name, std::max<size_t>(left, 20));
+      }
     }
     return indent + (row.main ? style_.name(name) : name) +
            (place.empty() ? "" : "  " + style_.dim(place));

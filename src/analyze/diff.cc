@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function is the same if its name and the name of its library are (a rebuilt or
+// moved library has another path, and after an upgrade another version number). A
+// site is a line of a function. Lines move when something above them is edited, so
+// sites are matched in two steps: first those whose line is the same; then, function by
+// function, what is left over in the order of the lines.
+
+#include "analyze/diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analyze/call_graph.h"
+#include "analyze/numbers.h"
+#include "symbols/name_rules.h"
+
+namespace malloscope::analyze {
+namespace {
+
+using Kind = Column::Kind;
+
+struct Item {
+  NamedFrame frame;
+  std::string full;
+  Amounts amounts;
+};
+
+struct Pair {
+  const Item* before = nullptr;
+  const Item* after = nullptr;
+};
+
+// "/opt/app-2/libfoo.so.1.2" -> "libfoo.so".
+std::string library_name(const std::string& path) {
+  std::string name = path.substr(path.rfind('/') + 1);
+  size_t so = name.find(".so.");
+  return so == std::string::npos ? name : name.substr(0, so + 3);
+}
+
+std::string function_key(const Item& item) {
+  return item.full + '\0' + library_name(item.frame.module);
+}
+
+std::vector<Item> sites_of(Reading* reading, const Query& query) {
+  RowSelector selector(reading, query);
+  std::map<std::string, Item> found;
+  std::vector<FrameId> shown;
+  reading->accounts().tally().for_each_row([&](const Row& row) {
+    if (!selector.select(row, &shown)) return;
+    static const Frame kHidden = {"[hidden]", "", 0, "", false};
+    const Frame& site = shown.empty() ? kHidden : reading->frames().frame(shown.front());
+    std::string key =
+        site.function + '\0' + site.module + '\0' + site.file + '\0' + std::to_string(site.line);
+    auto [place, fresh] = found.try_emplace(std::move(key));
+    Item& item = place->second;
+    if (fresh) {
+      item.frame = {query.full_names ? site.function : symbols::short_name(site.function),
+                    site.file, site.line, site.module};
+      item.full = site.function;
+    }
+    item.amounts += row.amounts;
+  });
+  std::vector<Item> items;
+  for (auto& [key, item] : found) items.push_back(std::move(item));
+  return items;
+}
+
+std::vector<Item> functions_of(Reading* reading, const Query& query) {
+  CallTree tree(reading, query);
+  CallGraph graph(tree);
+  std::vector<Item> items;
+  for (const GraphFunction& f : graph.functions)
+    items.push_back({named(tree.symbol(f.symbol)), tree.symbol(f.symbol).full, f.cumulative});
+  return items;
+}
+
+std::vector<Pair> matched(const std::vector<Item>& before, const std::vector<Item>& after) {
+  struct Sides {
+    std::vector<const Item*> before, after;
+  };
+  std::map<std::string, Sides> by_function;
+  for (const Item& item : before) by_function[function_key(item)].before.push_back(&item);
+  for (const Item& item : after) by_function[function_key(item)].after.push_back(&item);
+
+  std::vector<Pair> pairs;
+  for (auto& [key, sides] : by_function) {
+    std::vector<const Item*>& old_ones = sides.before;
+    auto by_line = [](const Item* a, const Item* b) { return a->frame.line < b->frame.line; };
+    std::sort(old_ones.begin(), old_ones.end(), by_line);
+    std::sort(sides.after.begin(), sides.after.end(), by_line);
+    std::vector<const Item*> fresh;
+    for (const Item* item : sides.after) {
+      auto same = std::find_if(old_ones.begin(), old_ones.end(), [&](const Item* old) {
+        return old->frame.line == item->frame.line;
+      });
+      if (same == old_ones.end()) {
+        fresh.push_back(item);
+        continue;
+      }
+      pairs.push_back({*same, item});
+      old_ones.erase(same);
+    }
+    size_t moved = std::min(old_ones.size(), fresh.size());
+    for (size_t i = 0; i < moved; ++i) pairs.push_back({old_ones[i], fresh[i]});
+    for (size_t i = moved; i < old_ones.size(); ++i) pairs.push_back({old_ones[i], nullptr});
+    for (size_t i = moved; i < fresh.size(); ++i) pairs.push_back({nullptr, fresh[i]});
+  }
+  return pairs;
+}
+
+uint64_t per_unit(uint64_t amount, double units) {
+  if (units == 1) return amount;
+  return static_cast<uint64_t>(std::llround(static_cast<double>(amount) / units));
+}
+
+Amounts per_unit(const Amounts& a, double units) {
+  if (units == 1) return a;
+  Amounts scaled;
+  for (uint64_t Amounts::* member :
+       {&Amounts::allocations, &Amounts::reallocations, &Amounts::allocated_bytes,
+        &Amounts::live_bytes, &Amounts::live_blocks, &Amounts::temporary, &Amounts::peak_bytes})
+    scaled.*member = per_unit(a.*member, units);
+  return scaled;
+}
+
+int64_t difference(uint64_t before, uint64_t after) {
+  return static_cast<int64_t>(after) - static_cast<int64_t>(before);
+}
+
+void add_totals(const char* side, const Totals& totals, const Peak& peak, double units,
+                Answer* answer) {
+  auto add = [&](const char* key, uint64_t amount) {
+    answer->facts.emplace_back(fmt::format("totals.{}.{}", side, key), per_unit(amount, units));
+  };
+  add("allocations", totals.allocations);
+  add("reallocations", totals.reallocations);
+  add("frees", totals.frees);
+  add("allocated_bytes", totals.allocated_bytes);
+  add("freed_bytes", totals.freed_bytes);
+  add("live_bytes", totals.live_bytes);
+  add("live_blocks", totals.live_blocks);
+  add("peak_bytes", peak.bytes);
+  add("temporary", totals.temporary);
+}
+
+std::string amount_text(uint64_t amount, Metric metric) {
+  return metric_kind(metric) == Kind::kBytes ? bytes_text(amount) : grouped(amount);
+}
+
+const char* metric_words(Metric metric) {
+  switch (metric) {
+    case Metric::kPeak:
+      return "at the peak";
+    case Metric::kLive:
+      return "live";
+    case Metric::kAllocated:
+      return "allocated";
+    case Metric::kTemporary:
+      return "temporary allocations";
+    case Metric::kAllocations:
+      return "allocations";
+    case Metric::kCalls:
+      return "calls that allocated";
+  }
+  return "";
+}
+
+}  // namespace
+
+Answer diff(Reading* before, const Query& before_query, Reading* after, const Query& after_query,
+            const DiffOptions& options) {
+  Metric metric = options.metric;
+  bool by_function = options.by == By::kFunction;
+  std::vector<Item> old_items =
+      by_function ? functions_of(before, before_query) : sites_of(before, before_query);
+  std::vector<Item> new_items =
+      by_function ? functions_of(after, after_query) : sites_of(after, after_query);
+
+  struct Change {
+    Pair pair;
+    Amounts before, after;
+    int64_t change;
+  };
+  std::vector<Change> changes;
+  uint64_t same = 0, counts[4] = {};
+  uint64_t old_sum = 0, new_sum = 0;
+  for (const Pair& pair : matched(old_items, new_items)) {
+    Change c = {pair, {}, {}, 0};
+    if (pair.before) c.before = per_unit(pair.before->amounts, options.before_units);
+    if (pair.after) c.after = per_unit(pair.after->amounts, options.after_units);
+    uint64_t was = value(c.before, metric), is = value(c.after, metric);
+    old_sum += was, new_sum += is;
+    c.change = difference(was, is);
+    if (was == 0 && is == 0) continue;
+    if (c.change == 0) {
+      ++same;
+      if (options.unchanged) changes.push_back(c);
+      continue;
+    }
+    ++counts[was == 0 ? 0 : is == 0 ? 3 : c.change > 0 ? 1 : 2];
+    changes.push_back(c);
+  }
+  // Growth first, the largest change on top of each half.
+  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    if ((a.change > 0) != (b.change > 0)) return a.change > 0;
+    if ((a.change == 0) != (b.change == 0)) return b.change == 0;
+    if (a.change != b.change) return a.change > 0 ? a.change > b.change : a.change < b.change;
+    const Item* x = a.pair.after ? a.pair.after : a.pair.before;
+    const Item* y = b.pair.after ? b.pair.after : b.pair.before;
+    return std::tie(x->full, x->frame.line) < std::tie(y->full, y->frame.line);
+  });
+
+  Answer answer;
+  auto total = [&](const Reading& reading, uint64_t listed, double units) {
+    if (!by_function) return listed;
+    // Functions contain each other; the whole is what the reading says.
+    Amounts sum;
+    reading.accounts().tally().for_each_row([&](const Row& row) { sum += row.amounts; });
+    return per_unit(value(sum, metric), units);
+  };
+  uint64_t was = total(*before, old_sum, options.before_units);
+  uint64_t is = total(*after, new_sum, options.after_units);
+  answer.headline =
+      fmt::format("{} {}, {} before: {}{}", amount_text(is, metric), metric_words(metric),
+                  amount_text(was, metric),
+                  is == was  ? "no change"
+                  : is > was ? "+"
+                             : "-",
+                  is == was ? "" : amount_text(is > was ? is - was : was - is, metric));
+  if (is != was && was > 0)
+    answer.headline += fmt::format(
+        " ({:+.1f} %)", 100.0 * (static_cast<double>(is) / static_cast<double>(was) - 1));
+  add_totals("before", before->accounts().totals(), before->accounts().peak(), options.before_units,
+             &answer);
+  add_totals("after", after->accounts().totals(), after->accounts().peak(), options.after_units,
+             &answer);
+
+  Table table;
+  table.key = by_function ? "functions" : "sites";
+  table.columns = {{"change", "change", metric_kind(metric)},
+                   {"status", "", Kind::kText},
+                   {"was", "before", metric_kind(metric)},
+                   {"is", "after", metric_kind(metric)},
+                   {"frame", by_function ? "function" : "site", Kind::kFrame}};
+  for (const char* side : {"before", "after"})
+    for (Column& column : amount_columns(metric))
+      table.columns.push_back({fmt::format("{}.{}", side, column.key),
+                               fmt::format("{} {}", side, column.title), column.kind, false});
+  for (const Change& c : changes) {
+    const Item& item = c.pair.after ? *c.pair.after : *c.pair.before;
+    uint64_t old_value = value(c.before, metric), new_value = value(c.after, metric);
+    TableRow row;
+    row.cells = {c.change,
+                 std::string(c.change == 0    ? "same"
+                             : old_value == 0 ? "new"
+                             : new_value == 0 ? "gone"
+                             : c.change > 0   ? "grown"
+                                              : "shrunk"),
+                 old_value, new_value, item.frame};
+    add_amounts(c.before, &row.cells);
+    add_amounts(c.after, &row.cells);
+    table.rows.push_back(std::move(row));
+  }
+  answer.tables.push_back(std::move(table));
+  answer.notes.push_back(fmt::format("{} new, {} grown, {} shrunk, {} gone, {} unchanged.",
+                                     counts[0], counts[1], counts[2], counts[3], same));
+  return answer;
+}
+
+}  // namespace malloscope::analyze

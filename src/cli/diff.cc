@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// `malloscope diff A B`, and of one trace `diff TRACE --from T1 --to T2`: the heap at two moments.
+
+#include "analyze/diff.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <csignal>
+#include <map>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+
+namespace malloscope::cli {
+namespace {
+
+using analyze::By;
+using analyze::Metric;
+
+const std::map<std::string, Metric> kMetrics = {{"allocations", Metric::kAllocations},
+                                                {"allocated", Metric::kAllocated},
+                                                {"live", Metric::kLive},
+                                                {"peak", Metric::kPeak},
+                                                {"temporary", Metric::kTemporary},
+                                                {"calls", Metric::kCalls}};
+
+// "100,120".
+bool parse_units(const std::string& text, double* before, double* after) {
+  const char* end = text.data() + text.size();
+  auto [comma, error] = std::from_chars(text.data(), end, *before);
+  if (error != std::errc() || comma == end || *comma != ',') return false;
+  auto [rest, second] = std::from_chars(comma + 1, end, *after);
+  return second == std::errc() && rest == end && *before > 0 && *after > 0;
+}
+
+}  // namespace
+
+int main_diff(const Words& words) {
+  std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
+  std::vector<std::string> traces;
+  bool json = false;
+  Color color = Color::kAuto;
+  QueryWords query_words;
+  ShapeWords shape_words;
+  std::string metric, by = "site", per;
+  CLI::App app(
+      "What changed between two recordings, or between two moments of one. Sites are matched\n"
+      "by function and line, so that the program may have been rebuilt in between.",
+      "malloscope diff");
+  app.add_option("traces", traces, "The recording before and the one after; or one, with --from")
+      ->required()
+      ->expected(1, 2)
+      ->type_name("TRACE");
+  add_json(app, &json);
+  app.add_option("--metric", metric,
+                 "allocations, allocated, live, peak, temporary or calls [peak; of two moments "
+                 "always live]")
+      ->check(one_of({"allocations", "allocated", "live", "peak", "temporary", "calls"}))
+      ->type_name("METRIC");
+  app.add_option("--by", by, "site, or function: with all that was called below it [site]")
+      ->check(one_of({"site", "function"}))
+      ->type_name("WHAT");
+  app.add_option("--per", per, "What each run did, such as events: amounts are per event")
+      ->type_name("BEFORE,AFTER");
+  add_shape(app, &shape_words, "Rows to show [20; all in JSON]");
+  add_query(app, &query_words);
+  add_color(app, &color);
+  if (auto code = parse(app, words,
+                        "malloscope diff monday.mscope friday.mscope --metric live\n"
+                        "  malloscope diff app.mscope --from 20% --to end"))
+    return *code;
+
+  analyze::DiffOptions options;
+  bool moments = traces.size() == 1;
+  options.metric = kMetrics.at(!metric.empty() ? metric : moments ? "live" : "peak");
+  options.by = by == "function" ? By::kFunction : By::kSite;
+  if (!per.empty() && !parse_units(per, &options.before_units, &options.after_units))
+    return complain(kUsage, fmt::format("--per '{}' is not two numbers; try 100,120", per));
+  options.unchanged = json;
+  if (moments && query_words.from.empty() && query_words.to.empty())
+    return complain(kUsage,
+                    "a diff needs two recordings, or two moments of one: --from T1 --to T2");
+  if (moments && options.metric != Metric::kLive)
+    return complain(kUsage, fmt::format("two moments of one recording differ in what is live; "
+                                        "--metric {} needs two recordings",
+                                        metric));
+  Result<analyze::Query> after = query_of(query_words);
+  if (!after) return complain(kUsage, after.error().sentence);
+  analyze::Query before = *after;
+  if (moments) {
+    before.to = after->from ? after->from : analyze::TimePoint{};
+    before.from = after->from = std::nullopt;
+  }
+
+  int exit_code = kOk;
+  std::unique_ptr<analyze::Reading> old_reading = read_trace(traces.front(), before, &exit_code);
+  if (!old_reading) return exit_code;
+  std::unique_ptr<analyze::Reading> new_reading = read_trace(traces.back(), *after, &exit_code);
+  if (!new_reading) return exit_code;
+  analyze::Shape shape = shape_of(shape_words);
+  if (shape.top == 0 && !json) shape.top = 20;
+  return print_answer(new_reading.get(),
+                      analyze::diff(old_reading.get(), before, new_reading.get(), *after, options),
+                      shape, json, color, after->full_names);
+}
+
+}  // namespace malloscope::cli
