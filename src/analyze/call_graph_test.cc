@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tree and the graph against sums made the slow way, stack by stack; and sums
+// that must not change, whatever is hidden, folded or filtered.
+
+#include "analyze/call_graph.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "analyze/made_up_for_test.h"
+#include "analyze/profile_views.h"
+
+namespace malloscope::analyze {
+namespace {
+
+bool same(const Amounts& a, const Amounts& b) {
+  return a.allocations == b.allocations && a.reallocations == b.reallocations &&
+         a.allocated_bytes == b.allocated_bytes && a.live_bytes == b.live_bytes &&
+         a.live_blocks == b.live_blocks && a.temporary == b.temporary &&
+         a.peak_bytes == b.peak_bytes;
+}
+
+Amounts everything(const Reading& reading) {
+  Amounts sum;
+  reading.accounts().tally().for_each_row([&](const Row& row) { sum += row.amounts; });
+  return sum;
+}
+
+Pattern pattern(const std::string& text) { return *Pattern::make(text, "--test"); }
+
+TEST(CallGraph, AgreesWithTheSlowWay) {
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    ToyRecording toy(seed);
+    auto reading = toy.read();
+    CallTree tree(reading.get(), {}, false, /*fold_plumbing=*/false);
+    CallGraph graph(tree);
+
+    std::map<std::string, Amounts> self, all;
+    std::map<std::pair<std::string, std::string>, Amounts> edges;
+    reading->accounts().tally().for_each_row([&](const Row& row) {
+      std::vector<std::string> names;
+      for (int f : toy.stacks[raw(row.stack)]) names.push_back("f" + std::to_string(f));
+      self[names[0]] += row.amounts;
+      for (const std::string& name : std::set(names.begin(), names.end())) all[name] += row.amounts;
+      std::set<std::pair<std::string, std::string>> met;
+      for (size_t i = 0; i + 1 < names.size(); ++i) met.insert({names[i + 1], names[i]});
+      for (const auto& edge : met) edges[edge] += row.amounts;
+    });
+    for (const GraphFunction& f : graph.functions) {
+      const std::string& name = tree.symbol(f.symbol).full;
+      EXPECT_TRUE(same(f.self, self[name])) << name;
+      EXPECT_TRUE(same(f.cumulative, all[name])) << name;
+    }
+    EXPECT_EQ(graph.functions.size(), all.size());
+    EXPECT_EQ(graph.edges.size(), edges.size());
+    for (const GraphEdge& e : graph.edges)
+      EXPECT_TRUE(same(e.amounts, edges[{tree.symbol(e.caller).full, tree.symbol(e.callee).full}]));
+    EXPECT_TRUE(same(tree.cumulative()[CallTree::kRoot], everything(*reading)));
+  }
+}
+
+TEST(CallTree, HidingAndFoldingChangeNoSum) {
+  ToyRecording toy(3);
+  auto reading = toy.read();
+  Amounts all = everything(*reading);
+  for (bool fold : {false, true})
+    for (const char* hidden : {"f1", "f[1-4]", "f", "nothing"}) {
+      Query query;
+      query.frames.hide.push_back(pattern(hidden));
+      CallTree tree(reading.get(), query, false, fold);
+      EXPECT_TRUE(same(tree.total(), all)) << hidden;
+      EXPECT_TRUE(same(tree.cumulative()[CallTree::kRoot], all)) << hidden;
+    }
+}
+
+TEST(CallTree, FocusAndIgnoreShareTheWhole) {
+  ToyRecording toy(4);
+  auto reading = toy.read();
+  Amounts all = everything(*reading);
+  for (const char* name : {"f1", "f[2-5]", "f", "nothing"}) {
+    Query with, without, under;
+    with.frames.focus.push_back(pattern(name));
+    without.frames.ignore.push_back(pattern(name));
+    under.frames.only_under.push_back(pattern(name));
+    CallTree a(reading.get(), with), b(reading.get(), without), c(reading.get(), under);
+    Amounts sum = a.total();
+    sum += b.total();
+    EXPECT_TRUE(same(sum, all)) << name;
+    EXPECT_TRUE(same(a.total(), c.total())) << name;
+    for (size_t i = 1; i < c.nodes().size(); ++i)
+      if (c.nodes()[i].parent == CallTree::kRoot) {
+        EXPECT_TRUE(pattern(name).matches(c.symbol(c.nodes()[i].symbol).full));
+      }
+  }
+}
+
+uint64_t number(const Cell& cell) { return std::get<uint64_t>(cell); }
+
+TEST(Views, AllAddUpToTheSameTotals) {
+  ToyRecording toy(5);
+  TallyOptions options;
+  options.by_thread = options.by_size = true;
+  auto plain = toy.read(), split = toy.read({}, options);
+  Amounts all = everything(*plain);
+  EXPECT_TRUE(same(everything(*split), all));
+  EXPECT_EQ(all.peak_bytes, plain->accounts().peak().bytes);
+  for (Metric metric : {Metric::kAllocations, Metric::kAllocated, Metric::kLive, Metric::kPeak,
+                        Metric::kTemporary, Metric::kCalls}) {
+    for (By by : {By::kSite, By::kFile, By::kModule, By::kThread, By::kSize}) {
+      Answer answer = by_group(split.get(), {}, {metric, by, 0});
+      uint64_t sum = 0;
+      for (const TableRow& row : answer.tables[0].rows) sum += number(row.cells[0]);
+      EXPECT_EQ(sum, value(all, metric));
+    }
+    Answer stacks = by_stack(plain.get(), {}, {metric, By::kFunction, 0});
+    uint64_t sum = 0;
+    for (const TableRow& row : stacks.tables[0].rows) sum += number(row.cells[0]);
+    EXPECT_EQ(sum, value(all, metric));
+    // The lines of the outermost level, "others" among them.
+    for (size_t top : {0u, 20u}) {
+      Answer tree = as_tree(plain.get(), {}, {metric, By::kFunction, top});
+      uint64_t roots = 0;
+      for (const TableRow& row : tree.tables[0].rows)
+        if (row.depth == 0) roots += number(row.cells[0]);
+      EXPECT_EQ(roots, value(all, metric));
+    }
+    Answer functions = by_function(plain.get(), {}, {metric, By::kFunction, 0});
+    uint64_t self = 0;
+    for (const TableRow& row : functions.tables[0].rows) self += number(row.cells[2]);
+    EXPECT_EQ(self, value(all, metric));
+  }
+}
+
+TEST(Tally, ThreadsAndSizesCanBeSelected) {
+  ToyRecording toy(6);
+  TallyOptions options;
+  options.by_thread = true;
+  auto reading = toy.read({}, options);
+  Amounts sum;
+  for (const char* thread : {"t1", "102", "^t3$"}) {
+    Query query;
+    query.threads.push_back(pattern(thread));
+    sum += CallTree(reading.get(), query).total();
+  }
+  EXPECT_TRUE(same(sum, everything(*reading)));
+
+  options = {};
+  options.max_size = 499;
+  Amounts small = everything(*toy.read({}, options));
+  options = {};
+  options.min_size = 500;
+  small += everything(*toy.read({}, options));
+  Amounts all = everything(*toy.read());
+  EXPECT_EQ(small.live_bytes, all.live_bytes);
+  EXPECT_EQ(small.peak_bytes, all.peak_bytes);
+  EXPECT_EQ(small.allocations, all.allocations);
+}
+
+TEST(Window, CountsWhatHappensInIt) {
+  ToyRecording toy(7);
+  for (auto [first, last] : {std::pair<size_t, size_t>{0, 700}, {300, 900}, {1500, 2900}}) {
+    // Ticks are unique, but for none: an event is before, in or after the window.
+    Window window = {toy.events[first].tick, toy.events[last].tick};
+    auto reading = toy.read(window);
+    std::map<uint64_t, uint64_t> live;  // Address -> size.
+    uint64_t allocations = 0, bytes = 0, sum = 0, peak = 0, began = 0;
+    for (size_t i = 0; i < toy.events.size(); ++i) {
+      const wire::Event& e = toy.events[i];
+      if (e.tick > window.to_tick) break;
+      bool counts = e.tick >= window.from_tick;
+      if (counts && !began) began = 1, peak = sum;
+      if (e.kind == wire::Kind::kAlloc) {
+        live[e.address] = e.size;
+        sum += e.size;
+        allocations += counts;
+        bytes += counts ? e.size : 0;
+      } else if (e.kind == wire::Kind::kFree) {
+        sum -= live[e.address];
+        live.erase(e.address);
+      } else if (e.kind == wire::Kind::kReallocEnd) {
+        uint64_t old_address = toy.events[i - 1].address, old = live[old_address];
+        live.erase(old_address);
+        live[e.address] = e.size;
+        sum = sum - old + e.size;
+        if (counts && e.size > old) bytes += e.size - old;
+      }
+      if (counts) peak = std::max(peak, sum);
+    }
+    Totals totals = reading->accounts().totals();
+    EXPECT_EQ(totals.allocations, allocations);
+    EXPECT_EQ(totals.allocated_bytes, bytes);
+    EXPECT_EQ(totals.live_bytes, sum);
+    EXPECT_EQ(totals.live_blocks, live.size());
+    EXPECT_EQ(reading->accounts().peak().bytes, peak);
+    Amounts rows = everything(*reading);
+    EXPECT_EQ(rows.allocations, allocations);
+    EXPECT_EQ(rows.allocated_bytes, bytes);
+    EXPECT_EQ(rows.live_bytes, sum);
+    EXPECT_EQ(rows.peak_bytes, peak);
+  }
+}
+
+TEST(Window, LeaksAreWhatWasMadeInIt) {
+  ToyRecording toy(8);
+  Window window = {toy.events[1000].tick, toy.events[2000].tick};
+  TallyOptions options;
+  options.only_made_in_window = true;
+  auto reading = toy.read(window, options);
+  std::map<uint64_t, std::pair<uint64_t, bool>> live;  // Address -> size, made in the window.
+  for (size_t i = 0; i < toy.events.size() && toy.events[i].tick <= window.to_tick; ++i) {
+    const wire::Event& e = toy.events[i];
+    if (e.kind == wire::Kind::kAlloc) live[e.address] = {e.size, e.tick >= window.from_tick};
+    if (e.kind == wire::Kind::kFree) live.erase(e.address);
+    if (e.kind == wire::Kind::kReallocEnd) {
+      bool made = live[toy.events[i - 1].address].second;
+      live.erase(toy.events[i - 1].address);
+      live[e.address] = {e.size, made};
+    }
+  }
+  uint64_t blocks = 0, bytes = 0;
+  for (auto& [address, block] : live)
+    if (block.second) ++blocks, bytes += block.first;
+  Amounts rows = everything(*reading);
+  EXPECT_EQ(rows.live_blocks, blocks);
+  EXPECT_EQ(rows.live_bytes, bytes);
+  EXPECT_GT(blocks, 10u);
+}
+
+}  // namespace
+}  // namespace malloscope::analyze
