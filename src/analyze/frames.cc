@@ -62,8 +62,8 @@ FrameTable::Run FrameTable::resolve(const trace::Module* module, uint64_t pc) {
   return resolve_in(found->second, pc - module->bias);
 }
 
-std::span<const FrameId> FrameTable::at(const trace::Image& image, uint32_t generation,
-                                        uint64_t address) {
+FrameTable::Run FrameTable::resolve_address(const trace::Image& image, uint32_t generation,
+                                            uint64_t address) {
   auto [found, fresh] =
       by_address_.try_emplace({address, uint64_t{raw(image.id)} << 32 | generation});
   if (fresh) {
@@ -72,28 +72,38 @@ std::span<const FrameId> FrameTable::at(const trace::Image& image, uint32_t gene
     Run run = resolve(image.module_of(pc, generation), pc);
     found->second = run;
   }
-  return std::span(runs_).subspan(found->second.first, found->second.count);
+  return found->second;
+}
+
+std::span<const FrameId> FrameTable::at(ImageId id, trace::StackNode node) {
+  if (raw(id) >= by_node_.size()) by_node_.resize(raw(id) + size_t{1});
+  std::vector<Run>& runs = by_node_[raw(id)];
+  const trace::Image& image = tables_.image(id);
+  if (runs.empty()) runs.resize(image.stacks.node_count());
+  Run& run = runs[static_cast<size_t>(node)];
+  if (run.count == 0)
+    run = resolve_address(image, image.stacks.generation(node), image.stacks.address(node));
+  return std::span(runs_).subspan(run.first, run.count);
 }
 
 void FrameTable::stack(ImageId id, StackId stack, std::vector<FrameId>* frames) {
-  const trace::Image& image = tables_.image(id);
+  const trace::StackTable& stacks = tables_.image(id).stacks;
   frames->clear();
-  image.stacks.frames(stack, &addresses_);
-  for (uint64_t address : addresses_) {
-    std::span<const FrameId> here = at(image, image.stacks.generation(stack), address);
+  for (trace::StackNode n = stacks.node(stack); n != trace::StackNode::kRoot; n = stacks.outer(n)) {
+    std::span<const FrameId> here = at(id, n);
     frames->insert(frames->end(), here.begin(), here.end());
   }
-  if (frames->empty()) frames->push_back(intern({"[unknown]", "", 0, "", false}));
+  if (frames->empty()) frames->push_back(unknown());
 }
 
 FrameId FrameTable::site(ImageId id, StackId stack) {
-  const trace::Image& image = tables_.image(id);
-  image.stacks.frames(stack, &addresses_);
-  for (uint64_t address : addresses_)
-    for (FrameId candidate : at(image, image.stacks.generation(stack), address))
+  const trace::StackTable& stacks = tables_.image(id).stacks;
+  trace::StackNode innermost = stacks.node(stack);
+  if (innermost == trace::StackNode::kRoot) return unknown();
+  for (trace::StackNode n = innermost; n != trace::StackNode::kRoot; n = stacks.outer(n))
+    for (FrameId candidate : at(id, n))
       if (!frame(candidate).plumbing) return candidate;
-  if (addresses_.empty()) return intern({"[unknown]", "", 0, "", false});
-  return at(image, image.stacks.generation(stack), addresses_[0])[0];
+  return at(id, innermost)[0];
 }
 
 FrameTable::Root FrameTable::root(ImageId image, StackId id) const {

@@ -47,6 +47,12 @@ class FrameTable {
 
   const Frame& frame(FrameId id) const { return frames_[static_cast<uint32_t>(id)]; }
 
+  // The frames at a node of an image's stacks, innermost inlined first, at least one. Valid until
+  // the next call of anything here.
+  std::span<const FrameId> at(ImageId image, trace::StackNode node);
+  // What stands for a stack that was not recorded.
+  FrameId unknown() { return intern({"[unknown]", "", 0, "", false}); }
+
   // The frames of a stack, innermost first, at least one.
   void stack(ImageId image, StackId id, std::vector<FrameId>* frames);
 
@@ -78,7 +84,7 @@ class FrameTable {
     uint32_t count;
   };
 
-  std::span<const FrameId> at(const trace::Image& image, uint32_t generation, uint64_t address);
+  Run resolve_address(const trace::Image& image, uint32_t generation, uint64_t address);
   Run resolve(const trace::Module* module, uint64_t pc);
   Run resolve_in(uint64_t module, uint64_t offset);
   Run add_run(std::span<const Frame> frames);
@@ -94,7 +100,7 @@ class FrameTable {
   std::vector<symbols::ModuleFile> modules_;
   std::unordered_map<std::string, uint64_t> module_ids_;
   std::unordered_map<const trace::Module*, uint64_t> module_of_;
-  std::vector<uint64_t> addresses_;  // Scratch.
+  std::vector<std::vector<Run>> by_node_;  // By image and node; a count of 0: not known yet.
 };
 
 }  // namespace malloscope::analyze

@@ -9,6 +9,26 @@ namespace malloscope::trace {
 // No recorder follows stacks deeper than this; a file that claims more is lying.
 static constexpr uint32_t kDeepest = 1 << 20;
 
+// Every node knows one further out besides the next, at distances such that any is reached in a
+// number of steps that grows with the logarithm of the depth: a file may be made to ask for the
+// farthest every time. (Myers, "An applicative random-access stack".)
+StackNode StackTable::add(StackNode outer, uint64_t address, uint32_t generation) {
+  const Node& next = nodes_[index(outer)];
+  const Node& far = nodes_[index(next.far)];
+  bool even = next.depth - far.depth == far.depth - depth(far.far);
+  auto node = static_cast<StackNode>(nodes_.size());
+  nodes_.push_back({address, outer, even ? far.far : outer, next.depth + 1, generation});
+  return node;
+}
+
+StackNode StackTable::ancestor(StackNode node, uint32_t wanted) const {
+  while (depth(node) > wanted) {
+    const Node& from = nodes_[index(node)];
+    node = depth(from.far) >= wanted ? from.far : from.outer;
+  }
+  return node;
+}
+
 bool StackTable::define(StackId id, StackId owner, uint32_t kept, uint32_t generation,
                         uint32_t flags, const uint64_t* frames_outermost_first, size_t count) {
   uint32_t number = raw(id);
@@ -18,29 +38,19 @@ bool StackTable::define(StackId id, StackId owner, uint32_t kept, uint32_t gener
   if (kept > 0 && kept > depth(owner)) return false;
   if (count + kept > kDeepest || count + kept == 0) return false;
   if (number >= defs_.size()) defs_.resize(number + 1);
-  if (defs_[number].depth == 0) ++count_;
-  defs_[number] = {.owner = raw(owner),
-                   .kept = kept,
-                   .depth = kept + static_cast<uint32_t>(count),
-                   .added = static_cast<uint32_t>(count),
-                   .generation = generation,
-                   .flags = flags,
-                   .first = addresses_.size()};
-  addresses_.insert(addresses_.end(), frames_outermost_first, frames_outermost_first + count);
+  StackNode at = kept > 0 ? ancestor(node(owner), kept) : StackNode::kRoot;
+  // The same address may mean another library by now.
+  if (kept > 0 && this->generation(at) != generation) return false;
+  for (size_t i = 0; i < count; ++i) at = add(at, frames_outermost_first[i], generation);
+  if (defs_[number].node == StackNode::kRoot) ++count_;
+  defs_[number] = {at, generation, flags};
   return true;
 }
 
 void StackTable::frames(StackId id, std::vector<uint64_t>* innermost_first) const {
   innermost_first->clear();
-  if (!defined(id)) return;
-  uint32_t wanted = defs_[raw(id)].depth;
-  // `wanted` frames, counted from the root, of the stack `number`.
-  for (uint32_t number = raw(id); wanted > 0;) {
-    const Def& def = defs_[number];
-    while (wanted > def.kept)
-      innermost_first->push_back(addresses_[def.first + --wanted - def.kept]);
-    number = def.owner;
-  }
+  for (StackNode at = node(id); at != StackNode::kRoot; at = outer(at))
+    innermost_first->push_back(address(at));
 }
 
 const Module* Image::module_of(uint64_t address, uint32_t generation) const {

@@ -24,8 +24,12 @@ struct Module {
   std::string build_id;  // Lower-case hexadecimal, or empty.
 };
 
-// The stacks of one image. Each is stored as the outer frames it shares with an
-// older one and the frames it adds.
+// A place in the tree of an image's stacks: a return address reached by the way that its
+// outer nodes tell. 0 is the root, above the outermost frames.
+enum class StackNode : uint32_t { kRoot = 0 };
+
+// The stacks of one image, as a tree: each is defined as the outer frames it shares with an older
+// one and the frames it adds, and so is a node and all that is outside of it.
 class StackTable {
  public:
   // Ids may come in any order inside an epoch but refer only to smaller ones.
@@ -33,8 +37,8 @@ class StackTable {
   bool define(StackId id, StackId owner, uint32_t kept, uint32_t generation, uint32_t flags,
               const uint64_t* frames_outermost_first, size_t count);
 
-  bool defined(StackId id) const { return raw(id) < defs_.size() && defs_[raw(id)].depth != 0; }
-  uint32_t depth(StackId id) const { return defined(id) ? defs_[raw(id)].depth : 0; }
+  bool defined(StackId id) const { return node(id) != StackNode::kRoot; }
+  uint32_t depth(StackId id) const { return depth(node(id)); }
   uint32_t flags(StackId id) const { return defined(id) ? defs_[raw(id)].flags : 0; }
   uint32_t generation(StackId id) const { return defined(id) ? defs_[raw(id)].generation : 0; }
 
@@ -45,18 +49,36 @@ class StackTable {
   uint32_t bound() const { return static_cast<uint32_t>(defs_.size()); }
   uint64_t count() const { return count_; }
 
+  // The innermost frame's; kRoot if it is not defined.
+  StackNode node(StackId id) const {
+    return raw(id) < defs_.size() ? defs_[raw(id)].node : StackNode::kRoot;
+  }
+  // An outer node has a smaller number.
+  StackNode outer(StackNode node) const { return nodes_[index(node)].outer; }
+  uint64_t address(StackNode node) const { return nodes_[index(node)].address; }
+  uint32_t generation(StackNode node) const { return nodes_[index(node)].generation; }
+  size_t node_count() const { return nodes_.size(); }
+
  private:
   struct Def {
-    uint32_t owner = 0;
-    uint32_t kept = 0;
-    uint32_t depth = 0;
-    uint32_t added = 0;
+    StackNode node = StackNode::kRoot;
     uint32_t generation = 0;
     uint32_t flags = 0;
-    uint64_t first = 0;  // In addresses_.
   };
+  struct Node {
+    uint64_t address = 0;
+    StackNode outer = StackNode::kRoot;
+    StackNode far = StackNode::kRoot;  // Further out; see ancestor().
+    uint32_t depth = 0;
+    uint32_t generation = 0;
+  };
+  static size_t index(StackNode node) { return static_cast<size_t>(node); }
+  uint32_t depth(StackNode node) const { return nodes_[index(node)].depth; }
+  StackNode ancestor(StackNode node, uint32_t depth) const;
+  StackNode add(StackNode outer, uint64_t address, uint32_t generation);
+
   std::vector<Def> defs_;
-  std::vector<uint64_t> addresses_;
+  std::vector<Node> nodes_ = std::vector<Node>(1);
   uint64_t count_ = 0;
 };
 
