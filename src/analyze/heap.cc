@@ -19,7 +19,9 @@
 // had. Its parent's heap is not copied: we ask the parent's table, and for what
 // the parent has freed since, its *ghosts*, kept only of blocks that a fork has
 // seen and only while that child lives. What the child has freed of it is
-// `spent` there. A grandchild asks its parent, which asks its own.
+// `spent` there. A grandchild asks its parent, which asks its own. The moment of the
+// fork is known only to lie between two ticks, since other threads of the parent go on
+// meanwhile: whatever the parent had at some moment between them may be the child's.
 
 #include "analyze/heap.h"
 
@@ -37,6 +39,14 @@ constexpr size_t kFewGhosts = 64;  // Fewer are not worth looking through.
 struct Ghost {
   uint64_t born_tick;
   uint64_t died_tick;
+};
+
+// Between which ticks a child was forked.
+struct Forked {
+  uint64_t first = 0, last = 0;
+  bool operator==(const Forked&) const = default;
+  // Whether it may have seen a block of that life.
+  bool saw(uint64_t born, uint64_t died) const { return born <= last && died > first; }
 };
 
 // A begun realloc's old block.
@@ -61,7 +71,7 @@ struct Heap::ImageAccount {
   bool running = false;  // Selected and not ended: part of the running sum.
   bool ended = false;
   ImageAccount* parent = nullptr;  // Of a fork.
-  uint64_t forked_tick = 0;
+  Forked forked;
 
   Totals totals;
   Peak peak;
@@ -70,7 +80,8 @@ struct Heap::ImageAccount {
   uint64_t begun = 0;  // Over all threads.
 
   // For the children that were forked from it, and for theirs.
-  std::vector<uint64_t> fork_ticks;  // Sorted. Of the children that may still ask.
+  std::vector<Forked> forks;  // Of the children that may still ask.
+  uint64_t last_fork = 0;     // The latest of their ticks.
   std::unordered_multimap<uint64_t, Ghost> ghosts;
   size_t ghosts_to_prune = kFewGhosts;
   // Inherited blocks it has freed, and when; kUndecided while a realloc of it is under way.
@@ -81,7 +92,7 @@ struct Heap::ImageAccount {
     return threads[raw(thread_id)];
   }
 
-  bool had(uint64_t address, uint64_t tick) const;
+  bool had(uint64_t address, Forked forked) const;
 };
 
 Totals& Totals::operator+=(const Totals& other) {
@@ -126,10 +137,9 @@ void Heap::image_started(const trace::Image& image) {
   if (image.origin == trace::Origin::kForked && image.parent != image.id) {
     if (ImageAccount* parent = account(image.parent)) {
       fresh->parent = parent;
-      fresh->forked_tick = image.forked_tick;
-      auto& ticks = parent->fork_ticks;
-      ticks.insert(std::upper_bound(ticks.begin(), ticks.end(), image.forked_tick),
-                   image.forked_tick);
+      fresh->forked = {image.forked_tick, std::max(image.forked_tick, image.start_tick)};
+      parent->forks.push_back(fresh->forked);
+      parent->last_fork = std::max(parent->last_fork, fresh->forked.last);
     }
   }
   if (fresh->selected)
@@ -417,23 +427,25 @@ void Heap::map(ImageAccount& image, const wire::Event& event) {
 
 // A block has gone; if a fork saw it, that child may yet free its copy.
 void Heap::bury(ImageAccount& image, const Block& block, uint64_t tick) {
-  const auto& ticks = image.fork_ticks;
-  if (ticks.empty() || ticks.back() < block.born_tick) [[likely]]
+  if (image.forks.empty() || image.last_fork < block.born_tick) [[likely]]
     return;
-  auto seen = std::lower_bound(ticks.begin(), ticks.end(), block.born_tick);
-  if (*seen < tick) image.ghosts.emplace(block.address, Ghost{block.born_tick, tick});
+  if (std::any_of(image.forks.begin(), image.forks.end(),
+                  [&](const Forked& f) { return f.saw(block.born_tick, tick); }))
+    image.ghosts.emplace(block.address, Ghost{block.born_tick, tick});
 }
 
-// Whether the image itself had a block there when it was forked at `tick`.
-bool Heap::ImageAccount::had(uint64_t address, uint64_t tick) const {
-  if (const Block* block = blocks.find(address); block && block->born_tick <= tick) return true;
+// Whether the image itself had a block there when it was forked.
+bool Heap::ImageAccount::had(uint64_t address, Forked fork) const {
+  if (const Block* block = blocks.find(address); block && block->born_tick <= fork.last)
+    return true;
   auto [first, last] = ghosts.equal_range(address);
   for (auto ghost = first; ghost != last; ++ghost)
-    if (ghost->second.born_tick <= tick && tick < ghost->second.died_tick) return true;
+    if (fork.saw(ghost->second.born_tick, ghost->second.died_tick)) return true;
   if (begun == 0) return false;
   for (const ThreadState& state : threads)
     for (const Begun& b : state.begun)
-      if (b.whose == Begun::Whose::kOwn && b.block.address == address && b.block.born_tick <= tick)
+      if (b.whose == Begun::Whose::kOwn && b.block.address == address &&
+          b.block.born_tick <= fork.last)
         return true;
   return false;
 }
@@ -442,18 +454,18 @@ bool Heap::inherits(const ImageAccount& image, uint64_t address) const {
   if (!image.parent || image.spent.contains(address)) return false;
   const ImageAccount* child = &image;
   for (int depth = 0; child->parent && depth < kMaxForkDepth; ++depth) {
-    uint64_t tick = child->forked_tick;
+    Forked forked = child->forked;
     child = child->parent;
-    if (child->had(address, tick)) return true;
+    if (child->had(address, forked)) return true;
     auto spent = child->spent.find(address);
-    if (spent != child->spent.end() && spent->second <= tick) return false;
+    if (spent != child->spent.end() && spent->second <= forked.first) return false;
   }
   return false;
 }
 
 // Frees what is kept of an image once neither it nor a child can ask for it.
 void Heap::let_go(ImageAccount& image) {
-  for (ImageAccount* i = &image; i && i->ended && i->fork_ticks.empty(); i = i->parent) {
+  for (ImageAccount* i = &image; i && i->ended && i->forks.empty(); i = i->parent) {
     i->blocks.clear();
     i->threads = {};
     i->begun = 0;
@@ -462,13 +474,16 @@ void Heap::let_go(ImageAccount& image) {
     if (!i->parent) return;
 
     ImageAccount& parent = *i->parent;
-    auto& ticks = parent.fork_ticks;
-    ticks.erase(std::lower_bound(ticks.begin(), ticks.end(), i->forked_tick));
-    auto unseen = [&ticks](const auto& entry) {
-      auto seen = std::lower_bound(ticks.begin(), ticks.end(), entry.second.born_tick);
-      return seen == ticks.end() || *seen >= entry.second.died_tick;
+    auto& forks = parent.forks;
+    forks.erase(std::find(forks.begin(), forks.end(), i->forked));
+    parent.last_fork = 0;
+    for (const Forked& f : forks) parent.last_fork = std::max(parent.last_fork, f.last);
+    auto unseen = [&forks](const auto& entry) {
+      return std::none_of(forks.begin(), forks.end(), [&](const Forked& f) {
+        return f.saw(entry.second.born_tick, entry.second.died_tick);
+      });
     };
-    if (ticks.empty() || parent.ghosts.size() > parent.ghosts_to_prune) {
+    if (forks.empty() || parent.ghosts.size() > parent.ghosts_to_prune) {
       std::erase_if(parent.ghosts, unseen);
       parent.ghosts_to_prune = kFewGhosts + 2 * parent.ghosts.size();
     }

@@ -18,7 +18,7 @@ std::optional<int> parse(CLI::App& app, Words words, std::string_view example) {
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
-    return std::fflush(stdout) == 0 ? kOk : kUnreadable;
+    return finish_stdout();
   } catch (const CLI::ParseError& error) {
     return complain(kUsage, fmt::format("{} (see {} --help)", error.what(), app.get_name()));
   }

@@ -35,7 +35,12 @@ int main_report(const Words& words);
 int main_info(const Words& words);
 int main_diff(const Words& words);
 int main_export(const Words& words);
-int collect_command(const std::string& pid);  // Not for users; see run.cc.
+// Not for users; see run.cc.
+bool is_started_by_recorder();
+int collect_command(const std::string& pid);
+
+// Flushes standard output. Returns an exit code, having complained if it could not be written.
+int finish_stdout();
 
 // The page of `report` on `stream`, which is also what `run` ends with. Prints what goes wrong
 // on stderr and returns an exit code.

@@ -38,6 +38,12 @@ analyze::Metric metric_named(const std::string& name) {
 int write_export(const ExportOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
   bool to_stdout = options.output == "-";
+  struct stat there = {};
+  if (options.output.empty()) return complain(kUsage, "-o needs a file name; it was empty");
+  if (!to_stdout && stat(options.output.c_str(), &there) == 0 && !S_ISREG(there.st_mode) &&
+      !S_ISCHR(there.st_mode))
+    return complain(kUsage, fmt::format("{} is not a file; name one, or - for standard output",
+                                        options.output));
   // Before the reading: nobody likes to wait for a refusal.
   if (!to_stdout && !options.force && access(options.output.c_str(), F_OK) == 0)
     return complain(kUsage,

@@ -73,13 +73,14 @@ int dispatch(const Words& words) {
   Words rest(words.begin() + 1, words.end());
   if (first == "--help" || first == "-h" || first == "help") {
     fmt::print("{}", kHelp);
-    return std::fflush(stdout) == 0 ? kOk : kUnreadable;
+    return finish_stdout();
   }
   if (first == "--version") {
     fmt::print("malloscope {}\n", kVersion);
-    return std::fflush(stdout) == 0 ? kOk : kUnreadable;
+    return finish_stdout();
   }
-  if (first == "collect" && rest.size() == 1) return collect_command(rest[0]);
+  if (first == "collect" && rest.size() == 1 && is_started_by_recorder())
+    return collect_command(rest[0]);
   for (const Verb& verb : kVerbs)
     if (first == verb.name) return verb.main(rest);
 

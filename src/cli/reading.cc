@@ -5,8 +5,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 
 #include "cli/commands.h"
@@ -61,10 +63,20 @@ int complain(int exit_code, std::string_view sentence) {
   return exit_code;
 }
 
+int finish_stdout() {
+  if (std::fflush(stdout) == 0) return kOk;
+  return complain(kUnreadable,
+                  fmt::format("stdout could not be written: {}", std::strerror(errno)));
+}
+
 std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const analyze::Query& query,
                                              int* exit_code,
                                              std::function<void(analyze::Heap*)> attach) {
   std::optional<int> pid = query.selection.pid;
+  if (path.empty()) {
+    *exit_code = complain(kUsage, "the trace has no name; give the file to read");
+    return nullptr;
+  }
   Result<std::unique_ptr<analyze::Reading>> reading = [&] {
     Progress progress;
     std::function<void(double)> show;

@@ -8,11 +8,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
-#include <regex>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -73,13 +73,9 @@ int run_command(const RunOptions& options) {
     return complain(kUsage,
                     "the recorder (libmalloscope.so) is not where it was installed; install "
                     "Malloscope again");
-  if (!options.only.empty()) {
-    try {
-      (void)std::regex(options.only);
-    } catch (const std::regex_error&) {
-      return complain(kUsage, fmt::format("--only '{}' is not a regular expression", options.only));
-    }
-  }
+  if (!options.only.empty())
+    if (auto only = analyze::Pattern::make(options.only, "--only"); !only)
+      return complain(kUsage, only.error().sentence);
 
   auto result = collect::launch(launch);
   signal(SIGPIPE, SIG_IGN);  // The program has ended; nobody reading must not change its exit code.
@@ -149,6 +145,8 @@ int main_run(const Words& words) {
   if (end < words.size() && words[end] == "--") ++end;
   options.command.assign(words.begin() + static_cast<ptrdiff_t>(end), words.end());
   options.drop_when_full = on_full == "drop";
+  if (app.count("--output") > 0 && options.output.empty())
+    return complain(kUsage, "-o needs a file name; it was empty");
   if (options.output == "-")
     return complain(kUsage, "a trace cannot go to standard output; name a file with -o");
   if (options.command.empty() || options.command[0].empty())
@@ -156,9 +154,15 @@ int main_run(const Words& words) {
   return run_command(options);
 }
 
+static constexpr int kSocket = 3;
+
 // Started by a recorder that was preloaded alone (record/own_collector.cc), never by a user.
+bool is_started_by_recorder() {
+  int type = 0;
+  socklen_t length = sizeof type;
+  return getsockopt(kSocket, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_SEQPACKET;
+}
 int collect_command(const std::string& pid) {
-  constexpr int kSocket = 3;
   auto done = collect::collect_for(kSocket, atoi(pid.c_str()), find_recorder());
   return done ? kOk : complain(kUnreadable, done.error().sentence);
 }

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <re2/re2.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -26,7 +27,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <regex>
 #include <thread>
 
 #include "base/clock.h"
@@ -54,7 +54,9 @@ struct LiveImage {
   int pidfd = -1;
   int statm = -1;
   std::string executable;
+  FileId executable_id;
   uint64_t looked_ns = 0, changed_ns = 0;  // When its executable was looked at; found another.
+  bool by_socket = false;                  // It must map the memory first, and may fail to.
   wire::ImageEndRecord end;                // Filled as things become known.
 };
 
@@ -84,6 +86,8 @@ class Collector {
   void run(int first_fd) {
     std::jthread heart([this](std::stop_token stop) { beat(stop); });
     write_header();
+    // Again, in this process: who connects learns from it whom to look at (peer_is_stopped()).
+    listen(session_.listen_fd(), SOMAXCONN);
     say({.kind = LauncherMessage::kReady});
     if (launcher_ < 0) {
       program_ended_ = true;  // Nobody will tell us when it does.
@@ -129,13 +133,34 @@ class Collector {
     return backlog > drain_.live_lanes() + session_.segment_count() / 8;
   }
 
-  bool finished() const { return program_ended_ && images_.empty() && !child_may_come(); }
+  bool finished() { return program_ended_ && images_.empty() && !child_may_come(); }
 
-  // A child that was forked or exec'd may not have shown itself yet when its parent ends. One that
-  // never does is not waited for longer than a daemon.
-  bool child_may_come() const {
-    return options_.follow && clock_ns() - last_end_ns_ < kDaemonPatienceNs &&
-           (session_.memory_is_in_use() || shared_.control().execs > execs_joined_);
+  // A child that was forked or exec'd may not have shown itself yet when its parent ends.
+  bool child_may_come() {
+    if (!options_.follow) return false;
+    uint64_t now = clock_ns();
+    // A forked one that never does anything is not waited for longer than a daemon. Once it lets
+    // go of the memory it has ended, or has exec'd by a way that we do not see.
+    if (session_.memory_is_in_use()) {
+      memory_used_ns_ = now;
+      return now - last_end_ns_ < kDaemonPatienceNs;
+    }
+    constexpr uint64_t kTimeToExecNs = 50'000'000;
+    return now - memory_used_ns_ < kTimeToExecNs || execs_under_way() > 0;
+  }
+
+  // Processes that are about to join. Those that died on the way are not.
+  size_t execs_under_way() {
+    size_t count = 0;
+    for (std::atomic<int32_t>& place : shared_.control().execs) {
+      int32_t pid = place.load(std::memory_order_relaxed);
+      if (pid == 0) continue;
+      if (is_alive(pid))
+        ++count;
+      else
+        place.store(0, std::memory_order_relaxed);
+    }
+    return count;
   }
 
   // ---- joining ----
@@ -185,7 +210,7 @@ class Collector {
     if (!options_.follow && pid != options_.launched_pid) return false;
     if (!only_) return true;
     std::string name = executable.substr(executable.rfind('/') + 1);
-    return std::regex_search(name, *only_);
+    return re2::RE2::PartialMatch(name, *only_);
   }
 
   void welcome(int fd) {
@@ -198,7 +223,9 @@ class Collector {
         hello.version != wire::kHandshakeVersion ||
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
       return;
-    if (shared_.control().execs > execs_joined_) ++execs_joined_;
+    for (std::atomic<int32_t>& place : shared_.control().execs)
+      if (place.load(std::memory_order_relaxed) == peer.pid)
+        place.store(0, std::memory_order_relaxed);
     uint64_t start_tick = std::min(hello.cycles >> session_.tick_shift(), tick_now());
 
     wire::ImageStartRecord start;
@@ -231,7 +258,9 @@ class Collector {
     welcome.bytes = wire::SharedMemory::bytes_for(session_.segment_count());
     session_.preload_path().copy(welcome.preload_path, sizeof welcome.preload_path - 1);
     start.start_tick = start_tick;
+    shared_.image(slot).joined.store(0, std::memory_order_relaxed);
     add_image(slot, &start);
+    images_.back().by_socket = true;
     shared_.image(slot).state.store(static_cast<uint32_t>(ImageState::kLive),
                                     std::memory_order_release);
     send_memory(fd, welcome);
@@ -309,6 +338,7 @@ class Collector {
     live.pid = static_cast<int>(start->pid);
     live.pidfd = live.pid > 0 ? open_pidfd(live.pid) : -1;
     live.executable = start->executable;
+    live.executable_id = executable_id_of(live.pid);
     live.statm = open(fmt::format("/proc/{}/statm", live.pid).c_str(), O_RDONLY | O_CLOEXEC);
     live.end.image = start->image;
     images_.push_back(live);
@@ -354,10 +384,10 @@ class Collector {
   bool has_become_another(LiveImage& image) {
     constexpr uint64_t kLookEveryNs = 100'000'000, kTimeToJoinNs = 2'000'000'000;
     uint64_t now = clock_ns();
-    if (image.executable.empty() || now - image.looked_ns < kLookEveryNs) return false;
+    if (!image.executable_id.known() || now - image.looked_ns < kLookEveryNs) return false;
     image.looked_ns = now;
-    std::string executable = executable_of(image.pid);
-    if (executable.empty() || executable == image.executable) {
+    FileId executable = executable_id_of(image.pid);
+    if (!executable.known() || executable == image.executable_id) {
       image.changed_ns = 0;
       return false;
     }
@@ -391,10 +421,18 @@ class Collector {
           fmt::format("{} thread{} of pid {} damaged the recorder's memory; their later events "
                       "are missing",
                       drained->garbled_lanes, drained->garbled_lanes == 1 ? "" : "s", image.pid));
+    if (image.by_socket && !shared.joined.load(std::memory_order_acquire)) {
+      ++image.end.not_followed;
+      note(
+          fmt::format("pid {} ({}) was not recorded: it could not map the recorder's memory "
+                      "(limits of memory or of open files?)",
+                      image.pid, image.executable));
+    }
     if (uint64_t lost = shared.unclaimed_children.load(std::memory_order_relaxed))
       note(fmt::format("{} forked {} of pid {} went unrecorded: too many processes", lost,
                        lost == 1 ? "child" : "children", image.pid));
-    if (image.pid == options_.launched_pid && program_ended_) set_exit(&image.end, program_status_);
+    if (image.pid == options_.launched_pid && program_status_)
+      set_exit(&image.end, *program_status_);
     if (image.end.exit_kind == wire::kExitUnknown) {
       // The process's own word; the kernel's, if it comes, goes before it.
       if (shared.exit_known) {
@@ -545,7 +583,7 @@ class Collector {
     }
     for (size_t i = pending_.size(); i-- > 0;) {
       if (pending_[i].end.image != 1) continue;
-      set_exit(&pending_[i].end, program_status_);
+      set_exit(&pending_[i].end, message.status);
       pending_[i].end.peak_rss_bytes =
           std::max(pending_[i].end.peak_rss_bytes, message.max_rss_bytes);
       write_end(pending_[i].end);
@@ -555,12 +593,12 @@ class Collector {
   }
 
   void warn_of_survivors() {
-    if (!program_ended_ || warned_ || images_.empty() ||
-        clock_ns() - program_ended_ns_ < kDaemonPatienceNs)
-      return;
+    if (!program_ended_ || warned_ || clock_ns() - program_ended_ns_ < kDaemonPatienceNs) return;
+    size_t left = images_.size() + execs_under_way();
+    if (left == 0) return;
     warned_ = true;
     pass();
-    say({.kind = LauncherMessage::kStillRunning, .number = images_.size()});
+    say({.kind = LauncherMessage::kStillRunning, .number = left});
   }
 
   // ---- beginning and end ----
@@ -621,20 +659,20 @@ class Collector {
   const CollectorOptions& options_;
   wire::SharedMemory shared_;
   Drain drain_;
-  std::optional<std::regex> only_;
+  std::optional<re2::RE2> only_;
   std::vector<LiveImage> images_;
   std::vector<PendingExit> pending_;
   // Who has used an image slot, by (slot, stamp): a child may outlive its parent.
   std::map<std::pair<uint32_t, uint32_t>, Known> slot_history_;
   uint64_t image_count_ = 0;
-  uint64_t execs_joined_ = 0;
   uint64_t memory_inode_ = 0;
   wire::Packer rss_;
   uint64_t last_pass_ns_ = 0, last_rss_ns_ = 0, last_sweep_ns_ = 0, last_end_ns_ = 0;
+  uint64_t memory_used_ns_ = 0;  // When it was last seen in use, with no image to be seen.
   uint64_t start_ns_ = 0, start_cycles_ = 0;
   bool program_ended_ = false, warned_ = false;
   uint64_t program_ended_ns_ = 0;
-  int program_status_ = 0;
+  std::optional<int> program_status_;  // As the launcher told it.
   std::string incomplete_;
 };
 

@@ -36,15 +36,29 @@ namespace {
 // The signals of the launcher's own, kept while it has them blocked.
 struct Signals {
   sigset_t all, before;
+  struct sigaction children_before;
   Signals() {
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
+    // Where it is ignored the kernel tells nobody of a child's end, and keeps no status.
+    struct sigaction tell = {};
+    tell.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &tell, &children_before);
   }
-  ~Signals() { sigprocmask(SIG_SETMASK, &before, nullptr); }
+  ~Signals() { restore(); }
+  void restore() const {
+    sigaction(SIGCHLD, &children_before, nullptr);
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+  }
 };
 
-// Not blocking: a pipe without a reader is no place to wait.
+// Not blocking: a pipe without a reader is no place to wait. An old file makes way for a new one
+// and is not emptied: another collector may still be writing to it.
 int open_output(const std::string& path, bool overwrite) {
+  struct stat info;
+  if (overwrite && lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+      access(path.c_str(), W_OK) == 0 && unlink(path.c_str()) == 0)
+    overwrite = false;
   return open(path.c_str(),
               O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (overwrite ? O_TRUNC : O_EXCL), 0600);
 }
@@ -106,7 +120,7 @@ Result<Child> fork_program(const std::string& path, const std::vector<std::strin
     close(go[1]);
     if (read(go[0], &byte, 1) != 1) _exit(127);
     if (!recorder.empty()) preload(recorder);
-    sigprocmask(SIG_SETMASK, &signals.before, nullptr);
+    signals.restore();
     execve(path.c_str(), argv.data(), environ);
     int error = errno;
     // A text file without #! is a shell script, by old custom.
@@ -191,6 +205,20 @@ Result<LaunchResult> run_plain(const ProgramCheck& check, const LaunchOptions& o
     result.exit_code = error == ENOENT ? 127 : 126;
   }
   return result;
+}
+
+// What the collector has to say; `stopped` if it cannot, because somebody has stopped it.
+ssize_t hear(int fd, pid_t collector, LauncherMessage* message, bool* stopped) {
+  for (;;) {
+    pollfd ready = {fd, POLLIN, 0};
+    constexpr int kLookEveryMs = 200;
+    if (poll(&ready, 1, kLookEveryMs) != 0) return recv(fd, message, sizeof *message, 0);
+    int status;
+    if (waitpid(collector, &status, WNOHANG | WUNTRACED) == collector && WIFSTOPPED(status)) {
+      *stopped = true;
+      return 0;
+    }
+  }
 }
 
 // The collector's side of the fork; does not return.
@@ -284,7 +312,13 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
     result.exit_code = error == ENOENT ? 127 : 126;
   }
   send(pair[0], &exited, sizeof exited, MSG_NOSIGNAL);
-  if (recv(pair[0], &message, sizeof message, 0) != sizeof message) {
+  bool stopped = false;
+  ssize_t heard = hear(pair[0], collector, &message, &stopped);
+  if (stopped) {
+    result.problem =
+        fmt::format("the collector (pid {}) was stopped; `kill -CONT {}` lets it write the rest",
+                    collector, collector);
+  } else if (heard != sizeof message) {
     result.problem = "the collector was killed; the trace ends where it was";
     session->remove_folder();
   } else if (message.kind == LauncherMessage::kStillRunning) {

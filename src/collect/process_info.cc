@@ -3,9 +3,12 @@
 #include "collect/process_info.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,6 +32,20 @@ std::string executable_of(int pid) {
   char path[4096];
   ssize_t n = readlink(fmt::format("/proc/{}/exe", pid).c_str(), path, sizeof path);
   return n > 0 ? std::string(path, static_cast<size_t>(n)) : std::string();
+}
+
+FileId executable_id_of(int pid) {
+  struct stat info;
+  if (stat(fmt::format("/proc/{}/exe", pid).c_str(), &info) != 0) return {};
+  return {info.st_dev, info.st_ino};
+}
+
+bool is_alive(int pid) {
+  if (kill(pid, 0) != 0 && errno == ESRCH) return false;
+  std::string stat = contents(fmt::format("/proc/{}/stat", pid));
+  size_t end = stat.rfind(')');
+  return end == std::string::npos || end + 2 >= stat.size() ||
+         (stat[end + 2] != 'Z' && stat[end + 2] != 'X');
 }
 
 std::vector<std::string> command_of(int pid) {

@@ -12,6 +12,18 @@
 namespace malloscope::collect {
 
 std::string executable_of(int pid);
+
+// The program file itself, whatever it is called by now.
+struct FileId {
+  uint64_t device = 0, inode = 0;  // 0: not known.
+  bool known() const { return inode != 0; }
+  bool operator==(const FileId&) const = default;
+};
+FileId executable_id_of(int pid);
+
+// False also for one that has ended and not been waited for yet.
+bool is_alive(int pid);
+
 std::vector<std::string> command_of(int pid);
 int parent_of(int pid);
 uint64_t peak_rss_of(int pid);

@@ -33,6 +33,8 @@ MSCOPE_EXPORT pid_t fork() {
   if (inherited.shared && !inherited.clock_forbidden.load())
     inherited.fork_tick = cycles() >> inherited.tick_shift;
   pid_t child = real.fork();
+  // A later fork that does not come by here must not find this time.
+  if (child != 0) inherited.fork_tick = 0;
   // What we free from here on is still the child's, so it must not carry an older time.
   if (child > 0) thread->untimed = thread->most_untimed;
   if (child == 0 && thread->outer == 0) wake_thread();
@@ -63,11 +65,22 @@ MSCOPE_EXPORT int prctl(int option, ...) {
   return result;
 }
 
+// Says that this process, or the one that posix_spawn makes, is about to become a program that will
+// meet the collector. The place it is said in, or nullptr.
+static std::atomic<int32_t>* announce_exec(int pid) {
+  for (std::atomic<int32_t>& place : inherited.shared.control().execs) {
+    int32_t nobody = 0;
+    if (place.load(std::memory_order_relaxed) == 0 && place.compare_exchange_strong(nobody, pid))
+      return &place;
+  }
+  return nullptr;
+}
+
 // Every exec: decides whether the program can take the recorder, and gives it the
 // environment for that.
 template <typename Exec>
 static int exec_with_recorder(const char* name, ExecCheck check, char* const* environment,
-                              Exec exec) {
+                              Exec exec, const pid_t* spawned = nullptr) {
   if (!inherited.shared) return exec(environment);
   if (check.obstacle != Obstacle::kNone || check.gains_rights)
     record_not_followed(
@@ -79,11 +92,11 @@ static int exec_with_recorder(const char* name, ExecCheck check, char* const* en
   if (with_recorder && !inherited.follow) return exec(environment);
   ExecEnvironment changed(environment, with_recorder);
   bool will_join = with_recorder && !check.gains_rights;
-  std::atomic<uint64_t>& execs = inherited.shared.control().execs;
-  if (will_join) execs.fetch_add(1, std::memory_order_relaxed);
+  // Of a process that is spawned the pid is known afterwards; until then ours stands for it.
+  std::atomic<int32_t>* place = will_join ? announce_exec(sys::pid()) : nullptr;
   int result =
       exec(changed.bytes() == 0 ? environment : changed.copy_to(__builtin_alloca(changed.bytes())));
-  if (will_join && result != 0) execs.fetch_sub(1, std::memory_order_relaxed);
+  if (place) place->store(result == 0 && spawned ? *spawned : 0, std::memory_order_relaxed);
   return result;
 }
 
@@ -162,17 +175,29 @@ MSCOPE_EXPORT int posix_spawn(pid_t* pid, const char* path,
                               const posix_spawn_file_actions_t* actions,
                               const posix_spawnattr_t* attributes, char* const* argv,
                               char* const* env) {
-  return exec_with_recorder(path, check(path, false), env, [=](char* const* e) {
-    return real.posix_spawn(pid, path, actions, attributes, argv, e);
-  });
+  pid_t spawned = 0;
+  int result = exec_with_recorder(
+      path, check(path, false), env,
+      [&](char* const* e) {
+        return real.posix_spawn(&spawned, path, actions, attributes, argv, e);
+      },
+      &spawned);
+  if (pid && result == 0) *pid = spawned;
+  return result;
 }
 MSCOPE_EXPORT int posix_spawnp(pid_t* pid, const char* file,
                                const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes, char* const* argv,
                                char* const* env) {
-  return exec_with_recorder(file, check(file, true), env, [=](char* const* e) {
-    return real.posix_spawnp(pid, file, actions, attributes, argv, e);
-  });
+  pid_t spawned = 0;
+  int result = exec_with_recorder(
+      file, check(file, true), env,
+      [&](char* const* e) {
+        return real.posix_spawnp(&spawned, file, actions, attributes, argv, e);
+      },
+      &spawned);
+  if (pid && result == 0) *pid = spawned;
+  return result;
 }
 
 MSCOPE_EXPORT int pthread_setname_np(unsigned long which, const char* name) {

@@ -47,7 +47,32 @@ bool sibling(const char* path, const char* name, char* out, size_t room) {
   return true;
 }
 
-// A collector that is stopped or gone must not keep the program from starting.
+// Whether the process at the other end has been stopped. It would not answer until it is continued.
+bool peer_is_stopped(int fd) {
+  ucred peer = {};
+  socklen_t length = sizeof peer;
+  if (sys::failed(sys::call(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, sys::arg(&peer),
+                            sys::arg(&length))))
+    return false;
+  char path[32] = "/proc/", digits[16];
+  size_t at = strlen(path), count = 0;
+  for (unsigned pid = static_cast<unsigned>(peer.pid); pid != 0; pid /= 10)
+    digits[count++] = static_cast<char>('0' + pid % 10);
+  while (count > 0) path[at++] = digits[--count];
+  memcpy(path + at, "/stat", 6);
+  int file =
+      static_cast<int>(sys::call(SYS_openat, AT_FDCWD, sys::arg(path), O_RDONLY | O_CLOEXEC, 0));
+  if (file < 0) return false;
+  char text[128];
+  long n = sys::call(SYS_read, file, sys::arg(text), sizeof text);
+  sys::close(file);
+  // "pid (name) S": the name may hold anything but is short.
+  for (long i = n - 3; i > 0; --i)
+    if (text[i] == ')') return text[i + 2] == 'T' || text[i + 2] == 't';
+  return false;
+}
+
+// A collector that is slow or gone must not keep the program from starting.
 void be_impatient(int fd) {
   timeval patience = {2, 0};
   for (int option : {SO_RCVTIMEO, SO_SNDTIMEO})
@@ -107,6 +132,10 @@ int reach_collector() {
 bool meet_collector() {
   int fd = reach_collector();
   if (fd < 0) return false;
+  if (peer_is_stopped(fd)) {
+    sys::close(fd);
+    return false;
+  }
   be_impatient(fd);
   wire::Welcome welcome = {};
   int memory = exchange(fd, &welcome);
@@ -126,6 +155,7 @@ bool meet_collector() {
   inherited.follow = settings.follow != 0;
   inherited.drop_when_full = settings.drop_when_full != 0;
   inherited.image_stamp = image().stamp.load(std::memory_order_relaxed);
+  image().joined.store(1, std::memory_order_release);
   welcome.preload_path[sizeof welcome.preload_path - 1] = 0;
   memcpy(inherited.preload_path, welcome.preload_path, sizeof welcome.preload_path);
   return true;
@@ -144,7 +174,12 @@ bool enter_as_child() {
     child.pid = sys::pid();
     child.parent_slot = inherited.image_slot;
     child.parent_stamp = inherited.image_stamp;
-    child.forked_tick = inherited.fork_tick ? inherited.fork_tick : now;
+    // What the parent had at some moment between the two is the child's too. A fork that did not
+    // come by our hook may have been a while ago.
+    uint64_t second = inherited.cycles_per_ms * 1000 >> inherited.tick_shift;
+    child.forked_tick = inherited.fork_tick ? inherited.fork_tick
+                        : now > second      ? now - second
+                                            : now;
     child.start_tick = now;
     inherited.fork_tick = 0;
     inherited.image_slot = slot;

@@ -100,15 +100,20 @@ class Stream {
     }
     decoders_.resize(tables_.images.size());
     for (Image& fresh : tables_.images) unannounced_.push_back(&fresh);
-    std::stable_sort(unannounced_.begin(), unannounced_.end(), [](const Image* a, const Image* b) {
+    // A fork whose time is not known is taken for early, but never for earlier than its parent.
+    for (const Image& image : tables_.images) {
+      uint64_t tick = image.origin == Origin::kForked ? image.forked_tick : image.start_tick;
+      if (image.origin == Origin::kForked && image.parent != ImageId::kNone)
+        tick = std::max(tick, announcements_[raw(image.parent) - 1]);
+      announcements_.push_back(tick);
+    }
+    std::stable_sort(unannounced_.begin(), unannounced_.end(), [&](const Image* a, const Image* b) {
       return announcement_of(*a) < announcement_of(*b);
     });
     return true;
   }
 
-  static uint64_t announcement_of(const Image& image) {
-    return image.origin == Origin::kForked ? image.forked_tick : image.start_tick;
-  }
+  uint64_t announcement_of(const Image& image) const { return announcements_[raw(image.id) - 1]; }
 
   bool take(const Chunk& chunk) {
     wire::Unpacker in(chunk.payload);
@@ -356,6 +361,7 @@ class Stream {
   Tables tables_;
   uint64_t whole_ = 0;  // Chunks that begin before this belong to whole epochs.
   bool cut_ = false, too_large_ = false;
+  std::vector<uint64_t> announcements_;    // When to tell of an image; by id - 1.
   std::vector<const Image*> unannounced_;  // All images, in order of announcement.
   size_t announced_ = 0;
   std::vector<uint64_t> ends_;

@@ -52,8 +52,10 @@ struct alignas(64) Control {
   std::atomic<uint32_t> next_segment_hint;  // One less than where to look for a free one.
   alignas(64) std::atomic<uint64_t> segments_returned;
   std::atomic<uint64_t> passes;  // Of the collector over all lanes.
-  // Programs that were exec'd with the recorder; each of them will meet the collector.
-  std::atomic<uint64_t> execs;
+  // Processes that exec a program with the recorder, which will meet the collector; 0: no process.
+  // The collector empties a place when it has met the process or knows that it is gone.
+  static constexpr uint32_t kExecs = 64;
+  std::atomic<int32_t> execs[kExecs];
 };
 
 enum class ImageState : uint32_t {
@@ -71,8 +73,8 @@ struct alignas(64) ImageSlot {
   std::atomic<uint32_t> stamp;  // Counts the images that have used this slot.
   uint32_t exit_known;          // Set with exit_code by the exit hooks.
   int32_t exit_code;
-  uint32_t reserved;
-  uint64_t forked_tick;  // When fork was called, as far as is known.
+  std::atomic<uint32_t> joined;  // An exec'd image has mapped this memory.
+  uint64_t forked_tick;          // When fork was called, as far as is known.
   uint64_t start_tick;
   // Events that found no lane, no memory or no room; never forgotten, always reported.
   std::atomic<uint64_t> dropped;
