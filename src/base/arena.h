@@ -40,22 +40,24 @@ class Arena {
   // Zeroed, 64-byte aligned. nullptr if the kernel gives no more.
   void* take(size_t bytes) {
     bytes = (bytes + 63) & ~size_t{63};
-    if (bytes > kPieceBytes / 4) return map_counted(round_to_page(bytes));
+    if (bytes > kPieceBytes / 4 && !sys::is_sandboxed()) return map_counted(round_to_page(bytes));
     for (;;) {
       uintptr_t piece = piece_.load(std::memory_order_acquire);
       if (piece) {
-        size_t at = reinterpret_cast<Piece*>(piece)->used.fetch_add(bytes);
-        if (at + bytes <= kPieceBytes) return reinterpret_cast<char*>(piece) + at;
+        auto* from = reinterpret_cast<Piece*>(piece);
+        size_t at = from->used.fetch_add(bytes);
+        if (at + bytes <= from->size) return reinterpret_cast<char*>(piece) + at;
+        if (sys::is_sandboxed()) {
+          from->used.fetch_sub(bytes);  // A smaller one may still fit.
+          return nullptr;
+        }
       }
-      void* fresh = map_counted(kPieceBytes);
-      if (!fresh) return nullptr;
-      static_cast<Piece*>(fresh)->used.store(64);
-      if (!piece_.compare_exchange_strong(piece, reinterpret_cast<uintptr_t>(fresh))) {
-        sys::unmap(fresh, kPieceBytes);
-        mapped_.fetch_sub(kPieceBytes, std::memory_order_relaxed);
-      }
+      if (!add_piece(kPieceBytes, piece)) return nullptr;
     }
   }
+
+  // Enough for a process that is about to give up system calls; only what is used becomes real.
+  void reserve() { add_piece(kReserveBytes, piece_.load(std::memory_order_acquire)); }
 
   template <typename T>
   T* take_array(size_t count) {
@@ -66,10 +68,23 @@ class Arena {
   size_t mapped() const { return mapped_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr size_t kPieceBytes = 1 << 20;
+  static constexpr size_t kPieceBytes = 1 << 20, kReserveBytes = 64 << 20;
   struct Piece {
     std::atomic<size_t> used;
+    size_t size;
   };
+  // In the place of `old`, unless another thread was first.
+  bool add_piece(size_t bytes, uintptr_t old) {
+    auto* fresh = static_cast<Piece*>(map_counted(bytes));
+    if (!fresh) return false;
+    fresh->used.store(64);
+    fresh->size = bytes;
+    if (!piece_.compare_exchange_strong(old, reinterpret_cast<uintptr_t>(fresh))) {
+      sys::unmap(fresh, bytes);
+      mapped_.fetch_sub(bytes, std::memory_order_relaxed);
+    }
+    return true;
+  }
   void* map_counted(size_t bytes) {
     void* memory = map_wiped_on_fork(bytes);
     if (memory) mapped_.fetch_add(bytes, std::memory_order_relaxed);

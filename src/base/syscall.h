@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -37,6 +38,11 @@ MSCOPE_FAST long call(long number, long a = 0, long b = 0, long c = 0, long d = 
 #error "system calls for this CPU are to be added here"
 #endif
 
+// Set in a process that has given up system calls (seccomp): one that it does not allow would kill
+// it, so what follows fails without asking the kernel. call() itself always asks.
+inline constinit std::atomic<bool> sandboxed = false;
+inline bool is_sandboxed() { return sandboxed.load(std::memory_order_relaxed); }
+
 template <typename T>
 long arg(T* pointer) {
   return reinterpret_cast<long>(pointer);
@@ -47,20 +53,22 @@ inline bool failed(long result) { return static_cast<unsigned long>(result) > -4
 // nullptr on failure.
 inline void* map(size_t bytes, int flags = MAP_PRIVATE | MAP_ANONYMOUS, int fd = -1,
                  int protection = PROT_READ | PROT_WRITE) {
+  if (is_sandboxed()) return nullptr;
   long result = call(SYS_mmap, 0, static_cast<long>(bytes), protection, flags, fd, 0);
   return failed(result) ? nullptr : reinterpret_cast<void*>(result);
 }
 
 inline void unmap(void* memory, size_t bytes) {
-  call(SYS_munmap, arg(memory), static_cast<long>(bytes));
+  if (!is_sandboxed()) call(SYS_munmap, arg(memory), static_cast<long>(bytes));
 }
 
 inline long advise(void* memory, size_t bytes, int advice) {
   return call(SYS_madvise, arg(memory), static_cast<long>(bytes), advice);
 }
 
-inline int pid() { return static_cast<int>(call(SYS_getpid)); }
-inline int tid() { return static_cast<int>(call(SYS_gettid)); }
+// -1 if nobody may be asked.
+inline int pid() { return is_sandboxed() ? -1 : static_cast<int>(call(SYS_getpid)); }
+inline int tid() { return is_sandboxed() ? -1 : static_cast<int>(call(SYS_gettid)); }
 
 inline int open(const char* path, int flags) {
   return static_cast<int>(call(SYS_openat, AT_FDCWD, arg(path), flags | O_CLOEXEC, 0));
@@ -73,6 +81,7 @@ inline long read(int fd, void* buffer, size_t bytes) {
 inline void close(int fd) { call(SYS_close, fd); }
 
 inline long futex_wait(const void* word, uint32_t value, const timespec* timeout) {
+  if (is_sandboxed()) return -1;
   return call(SYS_futex, arg(word), FUTEX_WAIT, static_cast<long>(value), arg(timeout));
 }
 

@@ -429,8 +429,8 @@ class Collector {
                       image.pid, image.executable));
     }
     if (uint64_t lost = shared.unclaimed_children.load(std::memory_order_relaxed))
-      note(fmt::format("{} forked {} of pid {} went unrecorded: too many processes", lost,
-                       lost == 1 ? "child" : "children", image.pid));
+      note(fmt::format("{} forked {} of pid {} went unrecorded: too many processes, or a sandbox",
+                       lost, lost == 1 ? "child" : "children", image.pid));
     if (image.pid == options_.launched_pid && program_status_)
       set_exit(&image.end, *program_status_);
     if (image.end.exit_kind == wire::kExitUnknown) {
@@ -509,7 +509,7 @@ class Collector {
     drain_.end_abandoned([&](uint32_t slot, int tid) {
       auto image = std::find_if(images_.begin(), images_.end(),
                                 [&](const LiveImage& live) { return live.slot == slot; });
-      if (image == images_.end() || tid == 0) return false;  // 0: what ended threads share.
+      if (image == images_.end() || tid <= 0) return false;  // What ended threads share; not known.
       std::string task = fmt::format("/proc/{}/task", image->pid);
       return access(task.c_str(), X_OK) == 0 &&
              access(fmt::format("{}/{}", task, tid).c_str(), F_OK) != 0;

@@ -52,6 +52,7 @@ void Drain::meet_lane(uint32_t number, DrainedImage* image) {
   }
   wire::ThreadRecord thread;
   if (tid == 0) thread.name = "(ended threads)";
+  if (tid < 0) thread.name = "(sandboxed thread)", tid = 0;
   thread.image = raw(image->id);
   thread.thread = image->threads.size() + 1;
   thread.tid = static_cast<uint64_t>(tid);

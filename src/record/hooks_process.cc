@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <link.h>
-#include <linux/seccomp.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
@@ -19,8 +18,8 @@
 #include "record/process.h"
 #include "record/real.h"
 #include "record/recorder.h"
+#include "record/sandbox.h"
 #include "unwind/modules.h"
-#include "unwind/stack_reader.h"
 
 // The headers promise that no pointer is null; programs do not keep that promise.
 #pragma GCC diagnostic ignored "-Wnonnull-compare"
@@ -55,14 +54,7 @@ MSCOPE_EXPORT int prctl(int option, ...) {
   unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long),
                 c = va_arg(list, unsigned long), d = va_arg(list, unsigned long);
   va_end(list);
-  bool forbids_clock = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
-                       (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
-  if (!forbids_clock || !inherited.process) return real.prctl(option, a, b, c, d);
-  inherited.clock_forbidden.store(1);
-  int result = real.prctl(option, a, b, c, d);
-  if (result != 0) inherited.clock_forbidden.store(0);
-  if (result == 0 && option == PR_SET_SECCOMP) unwind::forbid_syscalls();
-  return result;
+  return in_sandbox(sandbox_of_prctl(option, a), [=] { return real.prctl(option, a, b, c, d); });
 }
 
 // Says that this process, or the one that posix_spawn makes, is about to become a program that will
@@ -81,7 +73,7 @@ static std::atomic<int32_t>* announce_exec(int pid) {
 template <typename Exec>
 static int exec_with_recorder(const char* name, ExecCheck check, char* const* environment,
                               Exec exec, const pid_t* spawned = nullptr) {
-  if (!inherited.shared) return exec(environment);
+  if (!inherited.shared || sys::is_sandboxed()) return exec(environment);
   if (check.obstacle != Obstacle::kNone || check.gains_rights)
     record_not_followed(
         name, check.gains_rights ? wire::kGainsRights : static_cast<uint64_t>(check.obstacle));
@@ -101,7 +93,7 @@ static int exec_with_recorder(const char* name, ExecCheck check, char* const* en
 }
 
 static ExecCheck check(const char* file, bool search) {
-  return inherited.shared ? check_exec(file, search) : ExecCheck{};
+  return inherited.shared && !sys::is_sandboxed() ? check_exec(file, search) : ExecCheck{};
 }
 
 MSCOPE_EXPORT int execve(const char* path, char* const* argv, char* const* env) {
@@ -121,8 +113,9 @@ MSCOPE_EXPORT int execvpe(const char* file, char* const* argv, char* const* env)
                             [=](char* const* e) { return real.execvpe(file, argv, e); });
 }
 MSCOPE_EXPORT int fexecve(int fd, char* const* argv, char* const* env) {
-  return exec_with_recorder("(a descriptor)", inherited.shared ? check_exec(fd) : ExecCheck{}, env,
-                            [=](char* const* e) { return real.fexecve(fd, argv, e); });
+  return exec_with_recorder("(a descriptor)",
+                            inherited.shared && !sys::is_sandboxed() ? check_exec(fd) : ExecCheck{},
+                            env, [=](char* const* e) { return real.fexecve(fd, argv, e); });
 }
 MSCOPE_EXPORT int execveat(int fd, const char* path, char* const* argv, char* const* env,
                            int flags) {

@@ -88,7 +88,7 @@ static uint32_t wait_for_segment(uint32_t lane) {
   uint64_t since = no_clock ? 0 : cycles();
   for (uint64_t round = 0;; ++round) {
     if (uint32_t number = take_segment(lane)) return number;
-    if (round < 64 || no_clock) {
+    if (round < 64 || no_clock || sys::is_sandboxed()) {
       for (int i = 0; i < 64; ++i) pause();
     } else {
       timespec millisecond = {0, 1'000'000};
@@ -99,7 +99,10 @@ static uint32_t wait_for_segment(uint32_t lane) {
     // The collector has read everything, several times, and nothing came back: each segment is
     // held by an idle thread. Waiting would last until one of them ends.
     if (back != returned) passes = control.passes.load(std::memory_order_relaxed);
-    if (control.passes.load(std::memory_order_relaxed) - passes > 3) return wire::kNoSegment;
+    if (control.passes.load(std::memory_order_relaxed) - passes > 3) {
+      process().starved_at.store(back + 1, std::memory_order_relaxed);
+      return wire::kNoSegment;
+    }
     bool moved = beat != heartbeat || back != returned;
     heartbeat = beat;
     returned = back;
@@ -117,6 +120,9 @@ bool LaneWriter::next_segment(uint32_t words) {
   if (!is_open() || words > wire::kSegmentWords) return false;
   uint64_t heartbeat = inherited.shared.control().heartbeat.load(std::memory_order_relaxed);
   if (process().stalled_at.load(std::memory_order_relaxed) == heartbeat + 1) return false;
+  // None has come back since; the next event need not wait to learn that.
+  uint64_t returned = inherited.shared.control().segments_returned.load(std::memory_order_relaxed);
+  if (process().starved_at.load(std::memory_order_relaxed) == returned + 1) return false;
   uint32_t number = take_segment(lane_);
   if (number == wire::kNoSegment) number = wait_for_segment(lane_);
   if (number == wire::kNoSegment) return false;

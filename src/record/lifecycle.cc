@@ -163,6 +163,11 @@ bool meet_collector() {
 
 // A forked child takes a slot of its own. `inherited` still holds the parent's.
 bool enter_as_child() {
+  // Nobody could tell the collector which process it is.
+  if (sys::is_sandboxed()) {
+    image().unclaimed_children.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
   uint64_t now = inherited.clock_forbidden.load() ? 0 : cycles() >> inherited.tick_shift;
   for (uint32_t slot = 0; slot < wire::kImages; ++slot) {
     wire::ImageSlot& child = inherited.shared.image(slot);

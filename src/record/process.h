@@ -34,6 +34,7 @@ struct Process {
   std::atomic<ThreadState*> late;  // What departed threads write through, one at a time.
   std::atomic<uint32_t> late_taken;
   std::atomic<uint64_t> stalled_at;  // 1 + the heartbeat at which the collector was found dead.
+  std::atomic<uint64_t> starved_at;  // 1 + segments_returned when idle threads held them all.
   LastTouch last_touch;
 };
 

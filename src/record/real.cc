@@ -213,6 +213,7 @@ void resolve() {
   FIND(prctl);
   FIND(pthread_setname_np);
 #undef FIND
+  resolve_syscall();
 }
 
 void* real_operator(Operator which) {

@@ -52,6 +52,9 @@ struct Real {
 };
 extern constinit Real real;
 
+// hooks_syscall.cc; part of resolve().
+void resolve_syscall();
+
 // The global operators new and delete. libstdc++ may come with a plug-in long
 // after the program began, or leave with it, so these are looked up when first
 // needed and forgotten after a dlclose.

@@ -171,7 +171,7 @@ void end_realloc(ThreadState* t, Op op, uintptr_t frame, void* block, size_t siz
 
 // Whether a signal handler runs on a stack of its own, which may lie anywhere.
 static bool on_alternate_stack() {
-  if (inherited.clock_forbidden.load(std::memory_order_relaxed)) return true;  // Cannot ask.
+  if (sys::is_sandboxed()) return true;  // Cannot ask.
   stack_t stack = {};
   sys::call(SYS_sigaltstack, 0, sys::arg(&stack));
   return stack.ss_flags & SS_ONSTACK;

@@ -94,6 +94,7 @@ ThreadState* new_state(int tid, uint8_t nesting) {
 
 void tell_name(ThreadState* state) {
   char name[16] = {};
+  if (sys::is_sandboxed()) return;
   if (!sys::failed(sys::call(SYS_prctl, PR_GET_NAME, sys::arg(name))))
     state->lane.thread_name(name);
 }

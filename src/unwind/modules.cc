@@ -25,8 +25,10 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/auxv.h>
+#include <sys/uio.h>
 
 #include <cstring>
+#include <iterator>
 
 #include "base/syscall.h"
 #include "unwind/counts.h"
@@ -50,7 +52,8 @@ constexpr size_t kMaxName = 4095;
 struct Known {
   Module module;
   const link_map* map;
-  std::atomic<bool> gone;  // Unloaded, as far as we know.
+  std::atomic<bool> gone;  // Unloaded, as far as we know, or not looked at since another was.
+  uint64_t beginning;      // A hash of its first bytes; 0 if they cannot be read.
 };
 
 constinit std::atomic<Arena*> memory = nullptr;
@@ -62,7 +65,7 @@ std::atomic<uint16_t>& hint_of(uintptr_t start) { return hints[(start >> 12 ^ st
 
 void* take(size_t bytes) {
   Arena* arena = memory.load(std::memory_order_relaxed);
-  void* result = arena && syscalls_allowed() ? arena->take(bytes) : nullptr;
+  void* result = arena ? arena->take(bytes) : nullptr;
   if (!result) count(counts.no_memory);
   return result;
 }
@@ -136,21 +139,36 @@ bool same(const Module& a, const Module& b) {
 
 bool overlap(const Module& a, const Module& b) { return a.start < b.end && b.start < a.end; }
 
+// The beginning of a file holds its headers and, as linkers lay it out, its build-id.
+constexpr size_t kBeginning = 1024;
+uint64_t hash_of(const char* bytes, size_t count) {
+  uint64_t hash = count;
+  for (size_t i = 0; i + sizeof hash <= count; i += sizeof hash) {
+    uint64_t word;
+    memcpy(&word, bytes + i, sizeof word);
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
 // `module`, with its name still the loader's, as the table's own. nullptr if there is no room.
-Known* make(const Module& module, const link_map* map) {
+Known* make(const Module& module, const link_map* map, Epoch now) {
   auto* known = static_cast<Known*>(take(sizeof(Known) + module.name_size + 1));
   if (!known) return nullptr;
   char* name = reinterpret_cast<char*>(known + 1);
   memcpy(name, module.name, module.name_size);
   known->module = module;
   known->module.name = name;
-  known->module.generation = epoch().generation();
+  known->module.generation = now.generation();
   known->map = map;
+  if (module.end - module.start >= kBeginning && ask_readable(module.start) == Answer::kYes)
+    known->beginning = hash_of(reinterpret_cast<const char*>(module.start), kBeginning);
   return known;
 }
 
 // The table's record of the module that the loader found.
-MSCOPE_SLOW const Module* meet(const dl_find_object& found) {
+MSCOPE_SLOW const Module* meet(const dl_find_object& found, Epoch now) {
   Module module;
   describe(found, &module);
   Known* fresh = nullptr;
@@ -169,14 +187,14 @@ MSCOPE_SLOW const Module* meet(const dl_find_object& found) {
       count(counts.modules_lost);
       return nullptr;
     }
-    if (!fresh && !(fresh = make(module, found.dlfo_link_map))) return nullptr;
+    if (!fresh && !(fresh = make(module, found.dlfo_link_map, now))) return nullptr;
     Known* expected = nullptr;
     table[count_now].compare_exchange_strong(expected, fresh, std::memory_order_acq_rel);
     // Now it is there, by us or, if we lost the race, perhaps by another: look again.
   }
 }
 
-const Module* module_of(const dl_find_object& found) {
+const Module* module_of(const dl_find_object& found, Epoch now) {
   auto start = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
   size_t hint = hint_of(start).load(std::memory_order_relaxed);
   Known* known = table[hint].load(std::memory_order_acquire);
@@ -185,15 +203,7 @@ const Module* module_of(const dl_find_object& found) {
       known->map == found.dlfo_link_map && !known->gone.load(std::memory_order_relaxed) &&
       !epoch().unloading())
     return &known->module;
-  return meet(found);
-}
-
-bool still_there(const Known& known) {
-  dl_find_object found;
-  if (!ask_loader(known.module.start, &found)) return false;
-  Module module;
-  describe(found, &module);
-  return same(module, known.module);
+  return meet(found, now);
 }
 
 // --- Registered frames.
@@ -249,6 +259,40 @@ bool find_registered(uintptr_t pc, CfiSource* out) {
 
 }  // namespace
 
+// The threads that are inside dlclose, by their thread pointers, each with room to look at a
+// module. One that finds no place is taken for one that is not inside.
+struct Unloader {
+  std::atomic<uintptr_t> thread;
+  int depth;            // A destructor may call dlclose again.
+  uint32_t generation;  // When it went inside.
+  char beginning[kBeginning];
+};
+static constinit Unloader unloaders[16] = {};
+
+static uintptr_t this_thread() { return reinterpret_cast<uintptr_t>(__builtin_thread_pointer()); }
+
+static Unloader* this_unloader() {
+  for (Unloader& place : unloaders)
+    if (place.thread.load(std::memory_order_relaxed) == this_thread()) return &place;
+  return nullptr;
+}
+
+// Whether the module is as it was. Another thread may be unmapping it at this moment, so nothing of
+// it is touched: the loader's own table is asked, and the kernel copies what lies there.
+static bool still_there(const Known& known, Unloader* unloader) {
+  dl_find_object found;
+  if (!_dl_find_object ||
+      _dl_find_object(reinterpret_cast<void*>(known.module.start), &found) != 0 ||
+      found.dlfo_link_map != known.map)
+    return false;
+  if (!unloader || known.beginning == 0 || sys::is_sandboxed()) return false;
+  iovec to = {unloader->beginning, kBeginning};
+  iovec from = {reinterpret_cast<void*>(known.module.start), kBeginning};
+  return sys::call(SYS_process_vm_readv, sys::pid(), sys::arg(&to), 1, sys::arg(&from), 1, 0) ==
+             static_cast<long>(kBeginning) &&
+         hash_of(unloader->beginning, kBeginning) == known.beginning;
+}
+
 void start(Arena& arena) {
   memory.store(&arena, std::memory_order_relaxed);
   for (auto& entry : table) {
@@ -260,20 +304,60 @@ void start(Arena& arena) {
   // Another thread of the parent may have been inside dlclose; it does not exist here.
   uint64_t bits = epoch_bits.load(std::memory_order_relaxed);
   epoch_bits.store((bits & ~(kOneGeneration - 1)) + kOneGeneration, std::memory_order_release);
+  for (Unloader& place : unloaders) {
+    place.thread.store(0, std::memory_order_relaxed);
+    place.depth = 0;
+  }
 }
 
-void begin_unload() { epoch_bits.fetch_add(kOneUnloading, std::memory_order_acq_rel); }
+// An unload begins a generation of its own at once: from then on another thread may load other code
+// into the same place. What the unloading thread itself still runs of the old code keeps the old
+// generation. If in the end nothing was unloaded, and nobody has used the new generation, it never
+// was.
+Epoch epoch_here() {
+  Epoch now = epoch();
+  while (now.unloading()) {
+    if (const Unloader* unloader = this_unloader())
+      return {uint64_t{unloader->generation} << 32 | static_cast<uint32_t>(now.bits)};
+    if (now.bits & Epoch::kUsed) return now;
+    if (epoch_bits.compare_exchange_strong(now.bits, now.bits | Epoch::kUsed))
+      now.bits |= Epoch::kUsed;
+  }
+  return now;
+}
+
+void begin_unload() {
+  Unloader* unloader = this_unloader();
+  for (size_t i = 0; !unloader && i < std::size(unloaders); ++i) {
+    uintptr_t nobody = 0;
+    if (unloaders[i].thread.compare_exchange_strong(nobody, this_thread()))
+      unloader = &unloaders[i];
+  }
+  rule_cache.prepare(epoch().generation() + 1);
+  uint64_t before = epoch_bits.fetch_add(kOneGeneration + kOneUnloading, std::memory_order_acq_rel);
+  if (unloader && unloader->depth++ == 0) unloader->generation = Epoch{before}.generation();
+}
 
 void end_unload() {
+  Unloader* unloader = this_unloader();
   bool changed = false;
   for (size_t i = 0, count_now = module_count(); i < count_now; ++i) {
     Known* known = table[i].load(std::memory_order_acquire);
-    if (known->gone.load(std::memory_order_relaxed) || still_there(*known)) continue;
+    if (known->gone.load(std::memory_order_relaxed) || still_there(*known, unloader)) continue;
     known->gone.store(true, std::memory_order_relaxed);
     changed = true;
   }
-  if (changed) rule_cache.prepare(epoch().generation() + 1);
-  epoch_bits.fetch_add((changed ? kOneGeneration : 0) - kOneUnloading, std::memory_order_acq_rel);
+  for (uint64_t bits = epoch_bits.load();;) {
+    uint64_t next = bits - kOneUnloading;
+    bool last = (static_cast<uint32_t>(next) & ~Epoch::kUsed) == 0;
+    // Nothing has changed, nobody has used the generation, and no other has begun since.
+    if (last && !changed && !(bits & Epoch::kUsed) && unloader &&
+        Epoch{bits}.generation() == unloader->generation + 1)
+      next -= kOneGeneration;
+    if (last) next &= ~Epoch::kUsed;
+    if (epoch_bits.compare_exchange_weak(bits, next, std::memory_order_acq_rel)) break;
+  }
+  if (unloader && --unloader->depth == 0) unloader->thread.store(0, std::memory_order_release);
 }
 
 void flush() {
@@ -338,7 +422,7 @@ bool add_frames(const void* section) {
   Registered* place = find_place(claim);
   if (!place) {
     // Not from the arena: what was registered before a fork holds in the child too.
-    auto* block = syscalls_allowed() ? static_cast<Block*>(sys::map(sizeof(Block))) : nullptr;
+    auto* block = static_cast<Block*>(sys::map(sizeof(Block)));
     if (!block) return false;
     place = &block->places[0];
     claim(*place);
@@ -370,10 +454,10 @@ bool remove_frames(const void* section) {
   return true;
 }
 
-bool find_cfi(uintptr_t pc, CfiSource* out) {
+bool find_cfi(uintptr_t pc, CfiSource* out, Epoch now) {
   dl_find_object found;
   if (!ask_loader(pc, &found)) return find_registered(pc, out);
-  const Module* module = module_of(found);
+  const Module* module = module_of(found, now);
   if (!module) return false;
   // A program linked without a header registers its frames itself.
   if (module->frames.size == 0 && find_registered(pc, out)) return true;
@@ -396,9 +480,9 @@ MSCOPE_SLOW static bool is_sigreturn(uintptr_t pc) {
          memcmp(reinterpret_cast<const void*>(pc), arch::kSigreturn, sizeof arch::kSigreturn) == 0;
 }
 
-MSCOPE_SLOW Rule find_rule(uintptr_t key) {
+MSCOPE_SLOW Rule find_rule(uintptr_t key, Epoch now) {
   CfiSource source;
-  if (!find_cfi(lookup_pc(key), &source)) {
+  if (!find_cfi(lookup_pc(key), &source, now)) {
     count(counts.no_module);
     return Rule(Rule::kUnknown);
   }
@@ -412,10 +496,10 @@ MSCOPE_SLOW Rule find_rule(uintptr_t key) {
 }
 
 MSCOPE_SLOW Rule find_rule_cached(uintptr_t key, Epoch now) {
-  if (now.unloading()) return find_rule(key);
+  if (now.unloading()) return find_rule(key, now);
   Rule rule = rule_cache.find(key, now.generation());
   if (rule.kind() != Rule::kNone) return rule;
-  rule = find_rule(key);
+  rule = find_rule(key, now);
   Arena* arena = memory.load(std::memory_order_relaxed);
   // If an unload has begun since, we may have read a module that is going away.
   if (rule.kind() != Rule::kUnknown && arena && epoch() == now)

@@ -23,16 +23,22 @@ struct Epoch {
   uint32_t generation() const { return static_cast<uint32_t>(bits >> 32); }
   // A module is being unloaded: nothing remembered can be trusted.
   bool unloading() const { return static_cast<uint32_t>(bits) != 0; }
+  // Meanwhile something was given the new generation, so that it cannot be taken back.
+  static constexpr uint64_t kUsed = uint64_t{1} << 31;
   bool operator==(const Epoch&) const = default;
 };
 extern std::atomic<uint64_t> epoch_bits;
 MSCOPE_FAST Epoch epoch() { return {epoch_bits.load(std::memory_order_acquire)}; }
 
+// The same as the calling thread must take it: one that unloads code still runs what is going away.
+Epoch epoch_here();
+
 // Once per process image, before the first walk and again in a forked child:
 // forgets everything and takes memory from `arena` from now on.
 void start(Arena& arena);
 
-// Around dlclose(). The generation changes only if a module that had been met is gone.
+// Around dlclose(). The generation stays changed if a module that had been met is gone, or if
+// somebody has used it meanwhile.
 void begin_unload();
 void end_unload();
 
@@ -76,13 +82,13 @@ struct CfiSource {
   Section header, frames;
   const Module* module;  // nullptr: registered frames.
 };
-bool find_cfi(uintptr_t pc, CfiSource* out);
+bool find_cfi(uintptr_t pc, CfiSource* out, Epoch now = epoch_here());
 
 // Whether anything is known at `pc` now; for pcs at which there was nothing before.
 bool is_known(uintptr_t pc);
 
 // The rule for a key, found out from scratch. Slow, safe to call from anywhere.
-Rule find_rule(uintptr_t key);
+Rule find_rule(uintptr_t key, Epoch now = epoch_here());
 
 // The same, from the cache if there is one to be trusted.
 Rule find_rule_cached(uintptr_t key, Epoch now);

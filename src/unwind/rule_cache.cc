@@ -44,7 +44,7 @@ void RuleCache::insert(uintptr_t key, Rule rule, uint32_t generation, Arena& are
 }
 
 void RuleCache::grow(Table* old, uint32_t generation, Arena& arena) {
-  if (!syscalls_allowed() || growing_.exchange(true, std::memory_order_acquire)) return;
+  if (growing_.exchange(true, std::memory_order_acquire)) return;
   if (table_.load(std::memory_order_relaxed) == old) {
     uint32_t entries = old ? (old->mask + 1) * 2 : kMinEntries;
     auto* table = static_cast<Table*>(arena.take(sizeof(Table) + entries * sizeof(Entry)));

@@ -89,6 +89,7 @@ void StackMemo::forget_frames() {
 // The state of the process's code has changed, or may have.
 MSCOPE_SLOW bool StackMemo::refresh(Epoch now) {
   if (!arena_) return false;
+  if (now.unloading()) now = epoch_here();
   if (now.generation() != epoch_.generation()) {
     clear();
   } else if (now != epoch_ || now.unloading() || frames_ == nullptr ||
@@ -205,7 +206,7 @@ Captured StackMemo::walk(Start start) {
   if (base + fresh == 0) [[unlikely]]
     return no_stack(now);
   if (fresh > 0) append(base, fresh, uncertified, ending, at);
-  if (++captures_ == kLeafCacheAfter && syscalls_allowed()) leaves_.turn_on(*arena_);
+  if (++captures_ == kLeafCacheAfter) leaves_.turn_on(*arena_);
   captured = result(base, fresh);
   if (captured.id != StackId::kNone && captured.id == last_met_ && leaves_.is_on())
     expect_again(captured.id);
@@ -454,8 +455,7 @@ void StackMemo::remember_leaf(StackId id) {
 }
 
 MSCOPE_SLOW bool StackMemo::slow_step(State* at, bool is_first) {
-  if (!full_walk_ && syscalls_allowed())
-    full_walk_ = static_cast<FullWalk*>(arena_->take(sizeof(FullWalk)));
+  if (!full_walk_) full_walk_ = static_cast<FullWalk*>(arena_->take(sizeof(FullWalk)));
   if (!full_walk_) return false;
   if (is_first) full_walk_->forget();
   return full_walk_->step(at, reader_);
@@ -472,9 +472,8 @@ MSCOPE_SLOW bool StackMemo::grow() {
   uint32_t capacity = capacity_ ? capacity_ * 2 : kFirstFrames;
   uint32_t hints = capacity * 8 < 8192 ? capacity * 8 : 8192;
   size_t frame_bytes = capacity * sizeof(Frame), key_bytes = capacity * sizeof(uintptr_t);
-  char* memory = nullptr;
-  if (syscalls_allowed())
-    memory = static_cast<char*>(arena_->take(frame_bytes + key_bytes + hints * sizeof(uint16_t)));
+  auto* memory =
+      static_cast<char*>(arena_->take(frame_bytes + key_bytes + hints * sizeof(uint16_t)));
   if (!memory) {
     count(counts.no_memory);
     return false;
@@ -501,7 +500,7 @@ MSCOPE_SLOW bool StackMemo::grow() {
 MSCOPE_SLOW bool StackMemo::grow_words(uint32_t wanted) {
   uint32_t capacity = word_capacity_ ? word_capacity_ : kFirstFrames;
   while (capacity < wanted) capacity *= 2;
-  auto* words = syscalls_allowed() ? arena_->take_array<Word>(capacity) : nullptr;
+  auto* words = arena_->take_array<Word>(capacity);
   if (!words) {
     count(counts.no_memory);
     return false;

@@ -22,14 +22,11 @@
 namespace malloscope::unwind {
 
 static constinit std::atomic<uint32_t> maps_epoch = 1;
-static constinit std::atomic<bool> forbidden = false;
 
 void maps_changed() { maps_epoch.fetch_add(1, std::memory_order_release); }
-void forbid_syscalls() { forbidden.store(true, std::memory_order_relaxed); }
-bool syscalls_allowed() { return !forbidden.load(std::memory_order_relaxed); }
 
 Answer ask_readable(uintptr_t address) {
-  if (!syscalls_allowed()) return Answer::kForbidden;
+  if (sys::is_sandboxed()) return Answer::kForbidden;
   constexpr long kNoSuchOperation = -1;
   long answer = sys::call(SYS_rt_sigprocmask, kNoSuchOperation, static_cast<long>(address), 0, 8);
   if (answer == -EINVAL) return Answer::kYes;

@@ -19,12 +19,8 @@ struct StackBounds {
 // freed a block so large that malloc may have).
 void maps_changed();
 
-// For a process that may make no system calls any more (seccomp): from here on
-// only a thread's own stack is read, and no memory is taken.
-void forbid_syscalls();
-bool syscalls_allowed();
-
-// Whether a word can be read at `address`, asked of the kernel.
+// Whether a word can be read at `address`, asked of the kernel. Where that is forbidden only a
+// thread's own stack is read.
 enum class Answer { kYes, kNo, kForbidden };
 Answer ask_readable(uintptr_t address);
 

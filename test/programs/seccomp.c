@@ -3,9 +3,11 @@
 // may take away: a filter, strict mode, and a forbidden rdtsc (F8).
 //
 // run: filter
+// run: filter_exit exit=6
 // run: strict exit=3
 // run: no_clock
 // expect: churn allocations=100000 allocated_bytes=2400000 temporary=100000
+// expect filter_exit: deep allocations=3000 live_blocks=3000
 // counter strict: off
 
 #include <linux/audit.h>
@@ -34,6 +36,14 @@ static void allow_only_its_own(void) {
   MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
 
+// The unwinder needs more memory for such a stack than it has.
+OPAQUE static void deep(long n) {
+  volatile char *p = (volatile char *)malloc(24);
+  p[0] = 1;
+  if (n > 1) deep(n - 1);
+  __asm__ volatile("");
+}
+
 int main(int argc, char **argv) {
   (void)argc;
   churn(50000, 24);
@@ -49,6 +59,8 @@ int main(int argc, char **argv) {
     allow_only_its_own();
   }
   churn(50000, 24);
+  if (is(argv, "filter_exit")) deep(3000);
   say("still here\n");
+  if (is(argv, "filter_exit")) exit(6);
   return 0;
 }
