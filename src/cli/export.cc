@@ -55,7 +55,7 @@ struct ExportOptions {
   std::string metric = "peak";
   std::string output;  // "-": standard output.
   bool force = false;
-  bool fold = false;
+  bool whole_stacks = false;
   QueryWords query;
 };
 
@@ -78,7 +78,10 @@ std::string formats_help() {
                         format.holds == Holds::kOneMetric    ? "one metric: --metric"
                         : format.holds == Holds::kAllMetrics ? "all metrics"
                                                              : "live bytes over time");
-  return text + "\nFunctions have their full names, but in igprof, which is for people.";
+  return text +
+         "\nWhere a format holds all metrics, --metric is what is shown first. Functions have "
+         "their full\n"
+         "names, but in igprof, which is for people.\n";
 }
 
 // A sentence if the query is one that the format cannot answer.
@@ -121,7 +124,7 @@ int write_export(const ExportOptions& options, analyze::Query query) {
                                         options.format));
 
   prepare(format, &query);
-  // 100 moments are as many as ms_print can show; a zoomable view takes more.
+  // ms_print's graph has 72 columns; who can zoom in wants more.
   std::unique_ptr<analyze::HeapCurve> curve;
   std::function<void(analyze::Heap*)> attach;
   if (format.holds == Holds::kTime)
@@ -144,7 +147,8 @@ int write_export(const ExportOptions& options, analyze::Query query) {
   }
   output::FileSink sink(fd, to_stdout ? "stdout" : options.output);
   Result<void> done = format.write(
-      {reading.get(), &query, kMetrics.at(options.metric), options.fold, curve.get()}, &sink);
+      {reading.get(), &query, kMetrics.at(options.metric), !options.whole_stacks, curve.get()},
+      &sink);
   if (Result<void> written = sink.finish(); done) done = written;
   if (!to_stdout && close(fd) != 0 && done)
     done = fail(fmt::format("{} could not be written to its end: {}", options.output,
@@ -163,16 +167,15 @@ int main_export(const Words& words) {
       ->check(one_of(format_names()))
       ->type_name("FORMAT");
   app.add_option("--metric", options.metric,
-                 "allocations, allocated, calls, live, peak or temporary [peak]; where a format\n"
-                 "holds all, what is shown first")
+                 "allocations, allocated, calls, live, peak or temporary [peak]")
       ->check(one_of({"allocations", "allocated", "calls", "live", "peak", "temporary"}))
       ->type_name("METRIC");
   app.add_option("-o,--output", options.output, "File to write; - is standard output")
       ->required()
       ->type_name("FILE");
   app.add_flag("-f,--force", options.force, "Overwrite the file if it exists");
-  app.add_flag("--fold", options.fold,
-               "Leave out the allocator and the standard library on the inner end of stacks");
+  app.add_flag("--whole-stacks", options.whole_stacks,
+               "Also the allocator and the standard library on the inner end of stacks");
   add_query(app, &options.query);
   if (auto code =
           parse(app, words,

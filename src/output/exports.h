@@ -17,8 +17,8 @@ struct Export {
   const analyze::Query* query = nullptr;
   // What a format with one value for each stack holds; where it holds all, what is shown first.
   analyze::Metric metric = analyze::Metric::kPeak;
-  // Frames of the allocator and the standard library on the inner end are left out.
-  bool fold = false;
+  // Frames of the allocator and the standard library on the inner end are left out, as in `report`.
+  bool fold = true;
   const analyze::HeapCurve* curve = nullptr;  // For what is drawn over time.
 };
 

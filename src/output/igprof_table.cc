@@ -69,14 +69,10 @@ struct Paths {
   std::unordered_map<uint64_t, uint64_t> edges;
 };
 
-CallTree folded_tree(const Export& what) {
-  return {what.reading, *what.query, {false, true, true, {}}};
-}
-
 }  // namespace
 
 IgprofTable::IgprofTable(const Export& what)
-    : counter(counter_name(what.metric)), tree(folded_tree(what)) {
+    : counter(counter_name(what.metric)), tree(export_tree(what, false)) {
   analyze::CallGraph graph(tree);
   Paths paths(tree);
   uint64_t all_paths = 0;

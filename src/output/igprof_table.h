@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A profile as IgProf's analyser has it, for its text report and its database: functions by rank,
-// each with its callers and callees. Frames of the allocator and the standard library on the inner
-// end are always left out, as in `report`.
+// each with its callers and callees.
 
 #pragma once
 

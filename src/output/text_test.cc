@@ -124,7 +124,7 @@ std::vector<std::string> folded(analyze::Metric metric, analyze::Selection selec
   auto reading = made_up.reading();
   StringSink sink;
   analyze::Query query;
-  EXPECT_TRUE(write_folded({reading.get(), &query, metric}, &sink));
+  EXPECT_TRUE(write_folded({reading.get(), &query, metric, false}, &sink));
   return lines_of(sink.text());
 }
 
