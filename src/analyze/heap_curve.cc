@@ -57,9 +57,17 @@ HeapCurve::ImageCurve& HeapCurve::curve_of(ImageId image) {
   return images_[raw(image)];
 }
 
+// A window in which nothing happens has one point: what it found.
 std::vector<Curve::Point> HeapCurve::of(ImageId image) const {
-  return raw(image) < images_.size() ? images_[raw(image)].curve.points()
-                                     : std::vector<Curve::Point>{};
+  if (raw(image) >= images_.size()) return {};
+  const ImageCurve& found = images_[raw(image)];
+  if (begun_ || found.ended) return found.curve.points();
+  return {{heap_.window().from_tick, found.bytes, found.blocks}};
+}
+
+std::vector<Curve::Point> HeapCurve::of_all() const {
+  if (begun_) return all_.points();
+  return {{heap_.window().from_tick, bytes_, blocks_}};
 }
 
 // The heap that a window finds is where its curves begin.
@@ -97,10 +105,6 @@ void HeapCurve::changed(ImageId image, const Block& before, const Block& now,
 void HeapCurve::gone(ImageId image, const Block& block, End, const wire::Event& event,
                      bool counts) {
   change(image, -block.size, ~uint64_t{0}, event.tick, counts);
-}
-
-void HeapCurve::left(ImageId, const BlockTable&) {
-  if (!begun_ && heap_.last_tick() >= heap_.window().from_tick) begin();
 }
 
 void HeapCurve::image_ended(ImageId id) {

@@ -54,14 +54,13 @@ class HeapCurve : public HeapObserver {
   // Of one image, empty if it has none; and of all that are running, whose highest point is the
   // heap's peak.
   std::vector<Curve::Point> of(ImageId image) const;
-  std::vector<Curve::Point> of_all() const { return all_.points(); }
+  std::vector<Curve::Point> of_all() const;
 
   void made(ImageId image, const Block& block, const wire::Event& event, bool counts) override;
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event& event,
                bool counts) override;
   void gone(ImageId image, const Block& block, End how, const wire::Event& event,
             bool counts) override;
-  void left(ImageId image, const BlockTable& live) override;
   void image_ended(ImageId image) override;
 
  private:
