@@ -19,7 +19,7 @@ namespace malloscope::cli {
 namespace {
 
 // What a format holds of each stack.
-enum class Holds { kOneMetric, kAllMetrics, kTime };
+enum class Holds { kOneMetric, kAllMetrics, kTime, kEvents };
 
 struct Format {
   const char* name;
@@ -34,6 +34,7 @@ constexpr Format kFormats[] = {
     {"callgrind", Holds::kAllMetrics, "KCachegrind, callgrind_annotate", output::write_callgrind},
     {"dhat", Holds::kAllMetrics, "dh_view.html, Firefox Profiler", output::write_dhat},
     {"massif", Holds::kTime, "ms_print, massif-visualizer", output::write_massif},
+    {"heaptrack", Holds::kEvents, "heaptrack_gui, heaptrack_print", output::write_heaptrack},
     {"perfetto", Holds::kTime, "ui.perfetto.dev, chrome://tracing", output::write_perfetto},
     {"igprof", Holds::kOneMetric, "people who know igprof-analyse", output::write_igprof},
     {"sqlite", Holds::kAllMetrics, "sqlite3, igprof-navigator", output::write_sqlite},
@@ -77,7 +78,8 @@ std::string formats_help() {
     text += fmt::format("  {:<12}{:<36}{}\n", format.name, format.opened_by,
                         format.holds == Holds::kOneMetric    ? "one metric: --metric"
                         : format.holds == Holds::kAllMetrics ? "all metrics"
-                                                             : "live bytes over time");
+                        : format.holds == Holds::kTime       ? "live bytes over time"
+                                                             : "every event");
   return text +
          "\nWhere a format holds all metrics, --metric is what is shown first. Functions have "
          "their full\n"

@@ -29,9 +29,10 @@ Result<void> write_callgrind(const Export& what, Sink* sink);
 Result<void> write_igprof(const Export& what, Sink* sink);
 Result<void> write_csv(const Export& what, Sink* sink);
 Result<void> write_tree_json(const Export& what, Sink* sink);
-Result<void> write_dhat(const Export& what, Sink* sink);      // Needs the tally's details.
-Result<void> write_massif(const Export& what, Sink* sink);    // Needs the curve.
-Result<void> write_perfetto(const Export& what, Sink* sink);  // Needs the curve.
+Result<void> write_dhat(const Export& what, Sink* sink);       // Needs the tally's details.
+Result<void> write_massif(const Export& what, Sink* sink);     // Needs the curve.
+Result<void> write_perfetto(const Export& what, Sink* sink);   // Needs the curve.
+Result<void> write_heaptrack(const Export& what, Sink* sink);  // Reads the trace once more.
 // Binary.
 Result<void> write_pprof(const Export& what,
                          Sink* sink);  // Threads and sizes if the tally has them.
