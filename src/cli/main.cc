@@ -25,7 +25,7 @@ Verbs:
   run       record a program and its children (the default)
   report    the one-page answer, or all of it as JSON
   info      what is in a trace, whether it is complete, what it lost
-  export    flame graph input (folded stacks)
+  export    for flame graphs, pprof, speedscope, KCachegrind, heaptrack, SQLite, ...
 
 `malloscope VERB --help` tells the options of each. `malloscope --version` the version.
 )";
