@@ -33,6 +33,8 @@ def pprof(path):
         text = run("go", "tool", "pprof", "-top", "-unit=bytes", f"-sample_index={index}", path)
         assert f"Type: {index}" in text, text
         sums[key] = int(re.search(r"of (\d+)(?:B|bytes)? total", text)[1])
+    if not any(sums.values()):  # Nothing happened in the window.
+        return sums
     raw = run("go", "tool", "pprof", "-raw", path)
     assert "bytes:[" in raw and "tid:[" in raw and "thread:[" in raw, "labels are missing"
     assert "Build ID: " in run("go", "tool", "pprof", "-top", path)
@@ -149,7 +151,6 @@ def perfetto(path):
                   " | group_by(.pid) | .[0] | map(.args.value) | max", path)
     assert run("jq", '[.traceEvents[] | select(.ph == "C") | (.ts | type == "number") and'
                ' (.args.value | type == "number")] | all', path).strip() == "true"
-    assert "resident bytes" in open(path).read()
     return {"peak_bytes": int(highest)}
 
 

@@ -29,6 +29,11 @@ record reallocs.mscope "$programs/reallocs" >/dev/null || fail "exit $?"
 record fork.mscope "$programs/fork" plain >/dev/null || fail "exit $?"
 record perl.mscope perl -e 'my %h = map { $_ => "x" x ($_ % 300) } 1..3000; undef %h; system "true"'
 sums_agree reallocs.mscope
-sums_agree reallocs.mscope --from 20% --to 60%
 sums_agree fork.mscope
 sums_agree perl.mscope
+sums_agree perl.mscope --from 20% --to 60%
+
+# A process that lives long enough has its resident size in it, too.
+record sleep.mscope perl -e 'select undef, undef, undef, 0.4' || fail "exit $?"
+"$malloscope" export sleep.mscope --format perfetto -o - | grep -q '"resident bytes"' ||
+  fail "no resident bytes"
