@@ -17,11 +17,12 @@ static size_t hash_of(uint64_t key) {
   return static_cast<size_t>(key ^ key >> 29);
 }
 
-CallTree::CallTree(Reading* reading, const Query& query, bool by_line, bool fold_plumbing)
+CallTree::CallTree(Reading* reading, const Query& query, TreeOptions options)
     : reading_(*reading),
-      selector_(reading, query, fold_plumbing),
-      by_line_(by_line),
-      full_names_(query.full_names) {
+      selector_(reading, query, options.fold_plumbing),
+      options_(std::move(options)),
+      full_names_(query.full_names),
+      whole_outside_(query.frames.only_under.empty()) {
   nodes_.emplace_back();
   reading_.accounts().tally().for_each_row([this](const Row& row) { add(row); });
 }
@@ -31,8 +32,17 @@ void CallTree::add(const Row& row) {
   if (!selector_.select(row, &frames_)) return;
   total_ += row.amounts;
   ++stacks_;
-  cut_stacks_ += reading_.frames().root(row.image, row.stack) != FrameTable::Root::kReached;
+  FrameTable::Root root = reading_.frames().root(row.image, row.stack);
+  cut_stacks_ += root != FrameTable::Root::kReached;
   path_.clear();
+  if (options_.mark_missing && whole_outside_) {
+    if (root == FrameTable::Root::kCut) path_.push_back(marker("[cut]"));
+    // A stack that was not had at all is [unknown] already.
+    if (root == FrameTable::Root::kStopped && !frames_.empty() &&
+        reading_.frames().frame(frames_.back()).function != "[unknown]")
+      path_.push_back(marker("[unknown]"));
+  }
+  if (options_.mark_missing && frames_.empty()) path_.push_back(marker("[hidden]"));
   for (size_t i = frames_.size(); i-- > 0;) path_.push_back(symbol_of(frames_[i]));
 
   size_t common = 0;
@@ -46,6 +56,16 @@ void CallTree::add(const Row& row) {
   }
   last_path_ = path_;
   nodes_[node].self += row.amounts;
+  if (options_.visit) options_.visit(row, node);
+}
+
+SymbolId CallTree::marker(const char* name) {
+  // With the key that a frame without a module, a file and a line has.
+  std::string key = name + std::string(1, '\0');
+  if (options_.by_line) key += std::string(1, '\0') + '\0' + "0";
+  auto [found, fresh] = ids_.try_emplace(key, SymbolId{static_cast<uint32_t>(symbols_.size())});
+  if (fresh) symbols_.push_back({name, name, "", 0, "", false});
+  return found->second;
 }
 
 SymbolId CallTree::symbol_of(FrameId id) {
@@ -55,11 +75,12 @@ SymbolId CallTree::symbol_of(FrameId id) {
   if (symbol_of_frame_[i] >= 0) return SymbolId{static_cast<uint32_t>(symbol_of_frame_[i])};
   const Frame& frame = reading_.frames().frame(id);
   std::string key = frame.function + '\0' + frame.module;
-  if (by_line_) key += '\0' + frame.file + '\0' + std::to_string(frame.line);
+  if (options_.by_line) key += '\0' + frame.file + '\0' + std::to_string(frame.line);
   auto [found, fresh] = ids_.try_emplace(key, SymbolId{static_cast<uint32_t>(symbols_.size())});
   if (fresh) {
     std::string name = full_names_ ? frame.function : symbols::short_name(frame.function);
-    symbols_.push_back({std::move(name), frame.function, frame.file, frame.line, frame.module});
+    symbols_.push_back(
+        {std::move(name), frame.function, frame.file, frame.line, frame.module, frame.plumbing});
   }
   symbol_of_frame_[i] = static_cast<int32_t>(found->second);
   return found->second;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,6 +26,17 @@ struct Symbol {
   std::string file;  // Empty if not known. Of a function: where it was first met.
   int line = 0;
   std::string module;
+  bool plumbing = false;
+};
+
+struct TreeOptions {
+  bool by_line = false;       // A node for each line of a function.
+  bool fold_plumbing = true;  // See RowSelector.
+  // What is missing of a stack is a node as well: [cut] or [unknown] outside the outermost frame
+  // that is known, [hidden] in the place of a stack whose frames all are. Else nobody is blamed.
+  bool mark_missing = false;
+  // Told of every row that was let through, and of its node.
+  std::function<void(const Row&, uint32_t node)> visit;
 };
 
 class CallTree {
@@ -37,8 +49,9 @@ class CallTree {
     Amounts self;
   };
 
-  // `by_line`: a node for each line of a function. `fold_plumbing`: see RowSelector.
-  CallTree(Reading* reading, const Query& query, bool by_line = false, bool fold_plumbing = true);
+  CallTree(Reading* reading, const Query& query, bool by_line = false, bool fold_plumbing = true)
+      : CallTree(reading, query, TreeOptions{by_line, fold_plumbing, false, {}}) {}
+  CallTree(Reading* reading, const Query& query, TreeOptions options);
 
   const std::vector<Node>& nodes() const { return nodes_; }
   const Symbol& symbol(SymbolId id) const { return symbols_[static_cast<uint32_t>(id)]; }
@@ -66,11 +79,14 @@ class CallTree {
 
   void add(const Row& row);
   SymbolId symbol_of(FrameId frame);
+  SymbolId marker(const char* name);
   uint32_t child(uint32_t node, SymbolId symbol);
 
   Reading& reading_;
   RowSelector selector_;
-  bool by_line_, full_names_;
+  TreeOptions options_;
+  bool full_names_;
+  bool whole_outside_;  // The query cuts no outer frames off.
   std::vector<Node> nodes_;
   std::vector<Symbol> symbols_;
   std::unordered_map<std::string, SymbolId> ids_;

@@ -14,6 +14,11 @@
 
 namespace malloscope::analyze {
 
+// A return address is behind the call, maybe already in the next line or function.
+static uint64_t pc_of(uint64_t address) {
+  return address & wire::kInterrupted ? address & ~wire::kInterrupted : address - 1;
+}
+
 size_t FrameTable::FrameHash::operator()(const Frame& frame) const {
   std::hash<std::string> hash;
   size_t h = hash(frame.function);
@@ -67,8 +72,7 @@ FrameTable::Run FrameTable::resolve_address(const trace::Image& image, uint32_t 
   auto [found, fresh] =
       by_address_.try_emplace({address, uint64_t{raw(image.id)} << 32 | generation});
   if (fresh) {
-    // A return address is behind the call, maybe already in the next line or function.
-    uint64_t pc = address & wire::kInterrupted ? address & ~wire::kInterrupted : address - 1;
+    uint64_t pc = pc_of(address);
     Run run = resolve(image.module_of(pc, generation), pc);
     found->second = run;
   }
@@ -94,6 +98,18 @@ void FrameTable::stack(ImageId id, StackId stack, std::vector<FrameId>* frames) 
     frames->insert(frames->end(), here.begin(), here.end());
   }
   if (frames->empty()) frames->push_back(unknown());
+}
+
+void FrameTable::calls(ImageId id, StackId stack, std::vector<Call>* calls) {
+  const trace::Image& image = tables_.image(id);
+  calls->clear();
+  for (trace::StackNode n = image.stacks.node(stack); n != trace::StackNode::kRoot;
+       n = image.stacks.outer(n)) {
+    uint64_t pc = pc_of(image.stacks.address(n));
+    calls->push_back({pc, image.module_of(pc, image.stacks.generation(n)),
+                      static_cast<uint32_t>(at(id, n).size())});
+  }
+  if (calls->empty()) calls->push_back({0, nullptr, 1});
 }
 
 FrameId FrameTable::site(ImageId id, StackId stack) {

@@ -56,6 +56,14 @@ class FrameTable {
   // The frames of a stack, innermost first, at least one.
   void stack(ImageId image, StackId id, std::vector<FrameId>* frames);
 
+  // The same, by the calls that they are inlined in: the frames of each call follow each other.
+  struct Call {
+    uint64_t pc = 0;  // Of the call, or a byte behind its beginning.
+    const trace::Module* module = nullptr;
+    uint32_t frames = 0;
+  };
+  void calls(ImageId image, StackId id, std::vector<Call>* calls);
+
   // The frame to blame for a stack's allocations: the innermost that is no plumbing, or,
   // if all are, the innermost.
   FrameId site(ImageId image, StackId id);

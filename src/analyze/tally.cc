@@ -39,6 +39,9 @@ Details& Details::operator+=(const Details& other) {
   largest_block = std::max(largest_block, other.largest_block);
   live_first_tick = std::min(live_first_tick, other.live_first_tick);
   live_last_tick = std::max(live_last_tick, other.live_last_tick);
+  most_bytes += other.most_bytes;
+  most_blocks += other.most_blocks;
+  peak_blocks += other.peak_blocks;
   return *this;
 }
 
@@ -81,8 +84,18 @@ Tally::Cell& Tally::touch(ImageCells& cells, size_t place) {
   if (cell.peak_epoch != heap_.peak_epoch() && !cells.ended) {
     cell.peak_bytes = cell.live_bytes;
     cell.peak_epoch = heap_.peak_epoch();
+    if (options_.details) cells.details[place].peak_blocks = cell.live_blocks;
   }
   return cell;
+}
+
+void Tally::keep_most(ImageCells& cells, size_t place, bool counts) {
+  if (!options_.details || !counts) return;
+  const Cell& cell = cells.cells[place];
+  Details& details = cells.details[place];
+  if (cell.live_bytes <= details.most_bytes) return;
+  details.most_bytes = cell.live_bytes;
+  details.most_blocks = cell.live_blocks;
 }
 
 void Tally::made(ImageId image, const Block& block, const wire::Event&, bool counts) {
@@ -114,6 +127,7 @@ void Tally::changed(ImageId image, const Block& before, const Block& now, const 
   if (had) {
     size_t place = place_of(cells, before);
     Cell& from = touch(cells, place);
+    keep_most(cells, place, counts);
     --from.live_blocks;
     from.live_bytes -= before.size;
     if (options_.details) cells.details[place].lifetime_ticks += now.born_tick - before.born_tick;
@@ -139,6 +153,7 @@ void Tally::gone(ImageId image, const Block& block, End how, const wire::Event& 
   if (!wants(cells, block)) return;
   size_t place = place_of(cells, block);
   Cell& cell = touch(cells, place);
+  keep_most(cells, place, counts);
   --cell.live_blocks;
   cell.live_bytes -= block.size;
   if (!counts) return;
@@ -189,7 +204,14 @@ std::optional<Row> Tally::row_at(ImageId image, size_t place) const {
   }
   row.amounts = cell;
   row.amounts.peak_bytes = peak;
-  if (options_.details) row.details = cells.details[place];
+  if (!options_.details) return row;
+  row.details = cells.details[place];
+  if (cell.peak_epoch != heap_.peak_epoch())
+    row.details.peak_blocks = cells.ended ? 0 : cell.live_blocks;
+  if (cell.live_bytes > row.details.most_bytes) {
+    row.details.most_bytes = cell.live_bytes;
+    row.details.most_blocks = cell.live_blocks;
+  }
   return row;
 }
 

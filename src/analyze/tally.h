@@ -37,6 +37,9 @@ struct Details {
   uint64_t largest_block = 0;
   uint64_t live_first_tick = UINT64_MAX;  // Of the blocks that are left.
   uint64_t live_last_tick = 0;
+  uint64_t most_bytes = 0;   // The highest that its own live bytes were, in the window ...
+  uint64_t most_blocks = 0;  // ... and its blocks then. Of several rows the sum, an upper bound.
+  uint64_t peak_blocks = 0;  // Its blocks at the peak of all.
 
   Details& operator+=(const Details& other);
 };
@@ -125,6 +128,8 @@ class Tally : public HeapObserver {
   size_t place_of(ImageCells& cells, const Block& block);
   // The cell, its share of the peak so far made safe from the change to come.
   Cell& touch(ImageCells& cells, size_t place);
+  // Before its live bytes sink: a maximum is always there, or at the end.
+  void keep_most(ImageCells& cells, size_t place, bool counts);
   std::optional<Row> row_at(ImageId image, size_t place) const;
 
   const Heap& heap_;

@@ -7,15 +7,48 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <map>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "output/folded.h"
+#include "output/exports.h"
 #include "output/sink.h"
 
 namespace malloscope::cli {
 
 namespace {
+
+// What a format holds of each stack.
+enum class Holds { kOneMetric, kAllMetrics, kTime, kEvents };
+
+struct Format {
+  const char* name;
+  Holds holds;
+  const char* opened_by;
+  Result<void> (*write)(const output::Export&, output::Sink*);
+};
+constexpr Format kFormats[] = {
+    {"folded", Holds::kOneMetric, "flamegraph.pl, speedscope, inferno", output::write_folded},
+    {"speedscope", Holds::kAllMetrics, "speedscope", output::write_speedscope},
+    {"pprof", Holds::kAllMetrics, "go tool pprof, Perfetto, Grafana", output::write_pprof},
+    {"callgrind", Holds::kAllMetrics, "KCachegrind, callgrind_annotate", output::write_callgrind},
+    {"dhat", Holds::kAllMetrics, "dh_view.html, Firefox Profiler", output::write_dhat},
+    {"massif", Holds::kTime, "ms_print, massif-visualizer", output::write_massif},
+    {"heaptrack", Holds::kEvents, "heaptrack_gui, heaptrack_print", output::write_heaptrack},
+    {"perfetto", Holds::kTime, "ui.perfetto.dev, chrome://tracing", output::write_perfetto},
+    {"igprof", Holds::kOneMetric, "people who know igprof-analyse", output::write_igprof},
+    {"sqlite", Holds::kAllMetrics, "sqlite3, igprof-navigator", output::write_sqlite},
+    {"csv", Holds::kAllMetrics, "spreadsheets, pandas, DuckDB", output::write_csv},
+    {"json", Holds::kAllMetrics, "jq and your programs: the tree", output::write_tree_json},
+};
+
+const std::map<std::string, analyze::Metric> kMetrics = {
+    {"allocations", analyze::Metric::kAllocations},
+    {"allocated", analyze::Metric::kAllocated},
+    {"live", analyze::Metric::kLive},
+    {"peak", analyze::Metric::kPeak},
+    {"temporary", analyze::Metric::kTemporary},
+    {"calls", analyze::Metric::kCalls}};
 
 struct ExportOptions {
   std::string trace;
@@ -23,20 +56,56 @@ struct ExportOptions {
   std::string metric = "peak";
   std::string output;  // "-": standard output.
   bool force = false;
-  std::optional<int> pid;
+  bool whole_stacks = false;
+  QueryWords query;
 };
 
-analyze::Metric metric_named(const std::string& name) {
-  using analyze::Metric;
-  return name == "allocations" ? Metric::kAllocations
-         : name == "allocated" ? Metric::kAllocated
-         : name == "live"      ? Metric::kLive
-         : name == "temporary" ? Metric::kTemporary
-                               : Metric::kPeak;
+const Format& format_named(const std::string& name) {
+  for (const Format& format : kFormats)
+    if (format.name == name) return format;
+  return kFormats[0];
 }
 
-int write_export(const ExportOptions& options) {
+Words format_names() {
+  Words names;
+  for (const Format& format : kFormats) names.emplace_back(format.name);
+  return names;
+}
+
+std::string formats_help() {
+  std::string text = "Writes what other tools read, with the report's sums.\n\n";
+  for (const Format& format : kFormats)
+    text += fmt::format("  {:<12}{:<36}{}\n", format.name, format.opened_by,
+                        format.holds == Holds::kOneMetric    ? "one metric: --metric"
+                        : format.holds == Holds::kAllMetrics ? "all metrics"
+                        : format.holds == Holds::kTime       ? "live bytes over time"
+                                                             : "every event");
+  return text +
+         "\nWhere a format holds all metrics, --metric is what is shown first. Functions have "
+         "their full\n"
+         "names, but in igprof, which is for people.\n";
+}
+
+// A sentence if the query is one that the format cannot answer.
+std::string objection(const Format& format, const analyze::Query& query) {
+  if (std::string_view(format.name) != "perfetto") return "";
+  if (query.frames.empty() && query.threads.empty() && query.tally.min_size == 0 &&
+      query.tally.max_size == UINT64_MAX)
+    return "";
+  return "perfetto shows whole processes over time: of the filters it knows only --process, --from "
+         "and --to";
+}
+
+// How the trace must be read for the format.
+void prepare(const Format& format, analyze::Query* query) {
+  std::string_view name = format.name;
+  if (name == "pprof") query->tally.by_thread = query->tally.by_size = true;
+  if (name == "dhat") query->tally.details = true;
+}
+
+int write_export(const ExportOptions& options, analyze::Query query) {
   std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
+  const Format& format = format_named(options.format);
   bool to_stdout = options.output == "-";
   struct stat there = {};
   if (options.output.empty()) return complain(kUsage, "-o needs a file name; it was empty");
@@ -45,6 +114,8 @@ int write_export(const ExportOptions& options) {
     return complain(kUsage, fmt::format("{} is not a file; name one, or - for standard output",
                                         options.output));
   // Before the reading: nobody likes to wait for a refusal.
+  if (std::string sentence = objection(format, query); !sentence.empty())
+    return complain(kUsage, sentence);
   if (!to_stdout && !options.force && access(options.output.c_str(), F_OK) == 0)
     return complain(kUsage,
                     fmt::format("{} exists already; --force overwrites it", options.output));
@@ -55,11 +126,23 @@ int write_export(const ExportOptions& options) {
       input.st_ino == output.st_ino)
     return complain(kUsage, fmt::format("{} is the trace itself; name another file for the stacks",
                                         options.output));
+  bool binary = options.format == "pprof" || options.format == "sqlite";
+  if (to_stdout && binary && isatty(STDOUT_FILENO))
+    return complain(kUsage, fmt::format("{} is binary and not for a terminal; name a file with -o",
+                                        options.format));
 
+  prepare(format, &query);
+  // ms_print's graph has 72 columns; who can zoom in wants more.
+  std::unique_ptr<analyze::HeapCurve> curve;
+  std::function<void(analyze::Heap*)> attach;
+  if (format.holds == Holds::kTime)
+    attach = [&](analyze::Heap* heap) {
+      size_t slots = options.format == "massif" ? 64 : 2048;
+      curve = std::make_unique<analyze::HeapCurve>(heap, slots);
+    };
   int exit_code = kOk;
-  analyze::Query query;
-  query.selection.pid = options.pid;
-  std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, query, &exit_code);
+  std::unique_ptr<analyze::Reading> reading =
+      read_trace(options.trace, query, &exit_code, std::move(attach));
   if (!reading) return exit_code;
 
   int fd = STDOUT_FILENO;
@@ -71,8 +154,10 @@ int write_export(const ExportOptions& options) {
           kUsage, fmt::format("{} could not be created: {}", options.output, std::strerror(errno)));
   }
   output::FileSink sink(fd, to_stdout ? "stdout" : options.output);
-  output::write_folded(reading.get(), metric_named(options.metric), &sink);
-  Result<void> done = sink.finish();
+  Result<void> done = format.write(
+      {reading.get(), &query, kMetrics.at(options.metric), !options.whole_stacks, curve.get()},
+      &sink);
+  if (Result<void> written = sink.finish(); done) done = written;
   if (!to_stdout && close(fd) != 0 && done)
     done = fail(fmt::format("{} could not be written to its end: {}", options.output,
                             std::strerror(errno)));
@@ -83,26 +168,31 @@ int write_export(const ExportOptions& options) {
 
 int main_export(const Words& words) {
   ExportOptions options;
-  CLI::App app("Writes what other tools read. folded: for flamegraph.pl and speedscope.",
-               "malloscope export");
+  CLI::App app(formats_help(), "malloscope export");
   add_trace(app, &options.trace);
-  app.add_option("--format", options.format, "folded")
+  app.add_option("--format", options.format, "One of those above")
       ->required()
-      ->check(one_of({"folded"}))
+      ->check(one_of(format_names()))
       ->type_name("FORMAT");
   app.add_option("--metric", options.metric,
-                 "allocations, allocated, live, peak or temporary [peak]")
-      ->check(one_of({"allocations", "allocated", "live", "peak", "temporary"}))
+                 "allocations, allocated, calls, live, peak or temporary [peak]")
+      ->check(one_of({"allocations", "allocated", "calls", "live", "peak", "temporary"}))
       ->type_name("METRIC");
   app.add_option("-o,--output", options.output, "File to write; - is standard output")
       ->required()
       ->type_name("FILE");
   app.add_flag("-f,--force", options.force, "Overwrite the file if it exists");
-  add_process(app, &options.pid);
-  if (auto code = parse(
-          app, words, "malloscope export app.mscope --format folded --metric peak -o peak.folded"))
+  app.add_flag("--whole-stacks", options.whole_stacks,
+               "Also the allocator and the standard library on the inner end of stacks");
+  add_query(app, &options.query);
+  if (auto code =
+          parse(app, words,
+                "malloscope export app.mscope --format pprof -o app.pb.gz\n"
+                "  malloscope export app.mscope --format folded --metric live -o live.folded"))
     return *code;
-  return write_export(options);
+  Result<analyze::Query> query = query_of(options.query);
+  if (!query) return complain(kUsage, query.error().sentence);
+  return write_export(options, *query);
 }
 
 }  // namespace malloscope::cli

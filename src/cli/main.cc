@@ -26,7 +26,7 @@ Verbs:
   report    the one-page answer; profiles by function, site, thread, ... of any part
   info      what is in a trace, whether it is complete, what it lost
   diff      what changed between two recordings, or two moments of one
-  export    flame graph input (folded stacks)
+  export    for flame graphs, pprof, speedscope, KCachegrind, heaptrack, SQLite, ...
 
 `malloscope VERB --help` tells the options of each. `malloscope --version` the version.
 )";

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <sstream>
 
-#include "output/folded.h"
+#include "output/exports.h"
 #include "output/info.h"
 #include "output/page.h"
 #include "output/reading_for_test.h"
@@ -123,7 +123,8 @@ std::vector<std::string> folded(analyze::Metric metric, analyze::Selection selec
   made_up.play();
   auto reading = made_up.reading();
   StringSink sink;
-  write_folded(reading.get(), metric, &sink);
+  analyze::Query query;
+  EXPECT_TRUE(write_folded({reading.get(), &query, metric, false}, &sink));
   return lines_of(sink.text());
 }
 

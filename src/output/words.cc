@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <string.h>
 
+#include <algorithm>
 #include <array>
 
 namespace malloscope::output {
@@ -51,6 +52,18 @@ std::string printable(std::string_view text, char also) {
       out += text.substr(0, static_cast<size_t>(length));
     }
     text.remove_prefix(static_cast<size_t>(length));
+  }
+  return out;
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    char32_t c = 0;
+    auto length = static_cast<size_t>(utf8_length(text, &c));
+    out += length ? text.substr(0, length) : "\xef\xbf\xbd";
+    text.remove_prefix(std::max<size_t>(length, 1));
   }
   return out;
 }

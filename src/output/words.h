@@ -22,6 +22,8 @@ using analyze::percent_text;
 // The text with everything that a terminal might obey (control characters, also the C1 ones,
 // bidirectional overrides, bytes that are no UTF-8) as \n, \x1b, \u202e. Also escapes `also`.
 std::string printable(std::string_view text, char also = 0);
+// The text with every byte that is no UTF-8 as U+FFFD.
+std::string valid_utf8(std::string_view text);
 // printable() text cut to `width` columns, "..." in the place of what is left out: the end, or
 // the beginning, where paths differ less.
 std::string cut_end(std::string_view printable_text, size_t width);
