@@ -39,6 +39,7 @@ Details& Details::operator+=(const Details& other) {
   largest_block = std::max(largest_block, other.largest_block);
   live_first_tick = std::min(live_first_tick, other.live_first_tick);
   live_last_tick = std::max(live_last_tick, other.live_last_tick);
+  live_periods |= other.live_periods;
   return *this;
 }
 
@@ -83,6 +84,10 @@ Tally::Cell& Tally::touch(ImageCells& cells, size_t place) {
     cell.peak_epoch = heap_.peak_epoch();
   }
   return cell;
+}
+
+void Tally::image_started(const trace::Image& image) {
+  cells_of(image.id).start_tick = image.start_tick;
 }
 
 void Tally::made(ImageId image, const Block& block, const wire::Event&, bool counts) {
@@ -155,6 +160,12 @@ void Tally::left(ImageId image, const BlockTable& live) {
   if (!options_.details) return;
   ImageCells& cells = cells_of(image);
   uint64_t end = std::min(heap_.last_tick(), heap_.window().to_tick);
+  uint64_t begin = std::max(cells.start_tick, heap_.window().from_tick);
+  auto period = [&](uint64_t tick) {
+    if (tick <= begin || end <= begin) return 0U;
+    double share = static_cast<double>(tick - begin) / static_cast<double>(end - begin);
+    return std::min(static_cast<unsigned>(share * kPeriods), kPeriods - 1);
+  };
   live.for_each([&](const Block& block) {
     if (!wants(cells, block)) return;
     Details& details = cells.details[place_of(cells, block)];
@@ -162,6 +173,7 @@ void Tally::left(ImageId image, const BlockTable& live) {
     if (end > since) details.lifetime_ticks += end - since;
     details.live_first_tick = std::min(details.live_first_tick, block.born_tick);
     details.live_last_tick = std::max(details.live_last_tick, block.born_tick);
+    details.live_periods |= 1U << period(block.born_tick);
   });
 }
 

@@ -33,6 +33,9 @@ using Words = std::vector<std::string>;
 int main_run(const Words& words);
 int main_report(const Words& words);
 int main_info(const Words& words);
+int main_leaks(const Words& words);
+int main_check(const Words& words);
+int main_history(const Words& words);
 int main_export(const Words& words);
 int collect_command(const std::string& pid);  // Not for users; see run.cc.
 

@@ -25,6 +25,9 @@ Verbs:
   run       record a program and its children (the default)
   report    the one-page answer, or all of it as JSON
   info      what is in a trace, whether it is complete, what it lost
+  leaks     what was allocated and never freed, by the code that asked for it
+  check     limits for peak, live, allocations, ...; exit code 1 if one is exceeded
+  history   the same figures of many recordings, one row each
   export    flame graph input (folded stacks)
 
 `malloscope VERB --help` tells the options of each. `malloscope --version` the version.
@@ -35,9 +38,8 @@ struct Verb {
   int (*main)(const Words&);
 };
 constexpr Verb kVerbs[] = {
-    {"run", main_run},
-    {"report", main_report},
-    {"info", main_info},
+    {"run", main_run},       {"report", main_report}, {"info", main_info},
+    {"leaks", main_leaks},   {"check", main_check},   {"history", main_history},
     {"export", main_export},
 };
 

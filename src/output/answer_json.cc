@@ -67,13 +67,32 @@ void write_row(JsonWriter* json, const analyze::Table& table, const analyze::Tab
   json->end();
 }
 
+// "totals.blocks" is the member `blocks` of the object `totals`; those of one object must follow
+// each other.
+void write_facts(JsonWriter* json, const std::vector<std::pair<std::string, Cell>>& facts) {
+  std::string open;  // The objects that are open, each with a dot behind it: "totals.before.".
+  auto close_one = [&] {
+    json->end();
+    open.pop_back();
+    open.resize(open.rfind('.') == std::string::npos ? 0 : open.rfind('.') + 1);
+  };
+  for (const auto& [key, cell] : facts) {
+    while (!key.starts_with(open)) close_one();
+    std::string_view rest = std::string_view(key).substr(open.size());
+    for (size_t dot; (dot = rest.find('.')) != rest.npos; rest.remove_prefix(dot + 1)) {
+      json->key(rest.substr(0, dot)).begin_object();
+      open += rest.substr(0, dot + 1);
+    }
+    json->key(rest);
+    write_cell(json, cell);
+  }
+  while (!open.empty()) close_one();
+}
+
 }  // namespace
 
 void write_answer_members(const analyze::Answer& answer, JsonWriter* json) {
-  for (const auto& [key, cell] : answer.facts) {
-    json->key(key);
-    write_cell(json, cell);
-  }
+  write_facts(json, answer.facts);
   for (const analyze::Table& table : answer.tables) {
     json->key(table.key).begin_array();
     for (const analyze::TableRow& row : table.rows) write_row(json, table, row);

@@ -31,12 +31,12 @@ std::string number_text(uint64_t number, Kind kind) {
 }
 
 // "load.cc:40 [libfoo.so]", or what is known of it.
-std::string place_text(const NamedFrame& frame) {
+std::string place_text(const NamedFrame& frame, bool with_module = true) {
   std::string text;
   if (!frame.file.empty())
     text = frame.line > 0 ? fmt::format("{}:{}", base_name(frame.file), frame.line)
                           : base_name(frame.file);
-  if (!frame.module.empty())
+  if (!frame.module.empty() && (with_module || text.empty()))
     text += fmt::format("{}[{}]", text.empty() ? "" : " ", base_name(frame.module));
   return printable(text);
 }
@@ -122,7 +122,8 @@ class TextWriter {
       const Column& column = table.columns[c];
       static const Cell kNothing;
       const Cell& cell = c < row.cells.size() ? row.cells[c] : kNothing;
-      if (column.kind == Kind::kStack) stack = std::get_if<std::vector<NamedFrame>>(&cell);
+      if (column.kind == Kind::kStack && column.shown)
+        stack = std::get_if<std::vector<NamedFrame>>(&cell);
       if (!is_shown(column)) continue;
       line += "  ";
       if (column.kind == Kind::kFrame) {
@@ -152,6 +153,8 @@ class TextWriter {
     room = std::max<size_t>(room, 30);
     std::string name = printable(frame->function), place = place_text(*frame);
     if (!options_.full_names) {
+      // Where there is little room, the line tells more than the module.
+      if (columns(name) + 2 + columns(place) > room) place = place_text(*frame, false);
       if (columns(name) + 2 + columns(place) > room && columns(place) > room / 3)
         place = cut_beginning(place, std::max<size_t>(room / 3, 10));
       if (columns(name) + 2 + columns(place) > room)
