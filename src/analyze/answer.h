@@ -47,7 +47,8 @@ struct Column {
   std::string key;    // In JSON, and for --columns and --sort.
   std::string title;  // Above the column.
   Kind kind = Kind::kCount;
-  bool shown = true;  // As text, unless --columns says otherwise; JSON has all.
+  bool shown = true;    // As text, unless --columns says otherwise; JSON has all.
+  bool may_go = false;  // The last of these goes first where a line has no room for all.
 };
 
 struct TableRow {

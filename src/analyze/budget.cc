@@ -24,17 +24,18 @@ struct LimitKind {
   What what;
   Kind kind;
   Metric metric;
-  const char* noun;  // "<noun> is 3 MiB"
+  const char* noun;  // "3 MiB <noun>"; of one: `one`.
+  const char* one;
 };
 constexpr LimitKind kLimits[] = {
-    {"max-peak", What::kPeak, Kind::kBytes, Metric::kPeak, "the peak is"},
-    {"max-live", What::kLive, Kind::kBytes, Metric::kLive, "live at the end are"},
-    {"max-allocations", What::kAllocations, Kind::kCount, Metric::kAllocations,
-     "the number of allocations is"},
-    {"max-allocated", What::kAllocated, Kind::kBytes, Metric::kAllocated, "allocated in all are"},
-    {"max-temporary", What::kTemporary, Kind::kCount, Metric::kTemporary,
-     "the number of temporary allocations is"},
-    {"no-leaks-within", What::kLeaksWithin, Kind::kCount, Metric::kLive, ""},
+    {"max-peak", What::kPeak, Kind::kBytes, Metric::kPeak, "at the peak", ""},
+    {"max-live", What::kLive, Kind::kBytes, Metric::kLive, "live at the end", ""},
+    {"max-allocations", What::kAllocations, Kind::kCount, Metric::kAllocations, "allocations",
+     "allocation"},
+    {"max-allocated", What::kAllocated, Kind::kBytes, Metric::kAllocated, "allocated", ""},
+    {"max-temporary", What::kTemporary, Kind::kCount, Metric::kTemporary, "temporary allocations",
+     "temporary allocation"},
+    {"no-leaks-within", What::kLeaksWithin, Kind::kCount, Metric::kLive, "", ""},
 };
 
 const LimitKind& kind_of(What what) {
@@ -179,13 +180,15 @@ std::vector<Verdict> judge(Reading* reading, const Query& query, const std::vect
     auto text = [&](uint64_t amount) {
       return rounded ? grouped(amount) + " B" : amount_text(limit, amount);
     };
+    std::string found = kind.kind == Kind::kBytes
+                            ? fmt::format("{} {}", text(verdict.value), kind.noun)
+                            : count_text(verdict.value, kind.one, kind.noun);
     if (verdict.kept()) {
-      verdict.sentence =
-          fmt::format("{} {}, within {}", kind.noun, text(verdict.value), text(limit.most));
+      verdict.sentence = fmt::format("{}, within {}", found, text(limit.most));
       continue;
     }
-    verdict.sentence = fmt::format("{} {}, {} more than {}", kind.noun, text(verdict.value),
-                                   text(verdict.value - limit.most), text(limit.most));
+    verdict.sentence = fmt::format("{}, {} more than {}", found, text(verdict.value - limit.most),
+                                   text(limit.most));
     for (const Site* site :
          heaviest(reading->sites(), reading->frames(), kind.metric, kResponsible))
       verdict.sites.push_back(

@@ -46,7 +46,7 @@ struct Verdict {
   Limit limit;
   uint64_t value = 0;
   std::vector<Responsible> sites;
-  std::string sentence;  // "peak is 68.8 MiB, 36.8 MiB more than 32.0 MiB".
+  std::string sentence;  // "68.8 MiB at the peak, 36.8 MiB more than 32.0 MiB".
 
   bool kept() const { return value <= limit.most; }
 };

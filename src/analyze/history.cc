@@ -25,15 +25,16 @@ struct Figure {
   const char* title;
   Kind kind;
   uint64_t Run::* member;
+  bool may_go;  // Where a line has no room for all.
 };
 constexpr Figure kFigures[] = {
-    {"duration", "duration_ns", "took", Kind::kDuration, &Run::duration_ns},
-    {"allocations", "allocations", "allocations", Kind::kCount, &Run::allocations},
-    {"allocated", "allocated_bytes", "allocated", Kind::kBytes, &Run::allocated_bytes},
-    {"peak", "peak_bytes", "peak", Kind::kBytes, &Run::peak_bytes},
-    {"live", "live_bytes", "live at end", Kind::kBytes, &Run::live_bytes},
-    {"temporary", "temporary", "temporary", Kind::kCount, &Run::temporary},
-    {"rss", "peak_rss_bytes", "peak RSS", Kind::kBytes, &Run::peak_rss_bytes},
+    {"duration", "duration_ns", "took", Kind::kDuration, &Run::duration_ns, true},
+    {"allocations", "allocations", "allocations", Kind::kCount, &Run::allocations, false},
+    {"allocated", "allocated_bytes", "allocated", Kind::kBytes, &Run::allocated_bytes, true},
+    {"peak", "peak_bytes", "peak", Kind::kBytes, &Run::peak_bytes, false},
+    {"live", "live_bytes", "live at end", Kind::kBytes, &Run::live_bytes, false},
+    {"temporary", "temporary", "temporary", Kind::kCount, &Run::temporary, true},
+    {"rss", "peak_rss_bytes", "peak RSS", Kind::kBytes, &Run::peak_rss_bytes, false},
 };
 
 const Figure& figure_of(std::string_view metric) {
@@ -153,10 +154,15 @@ std::string growth_text(const Growth& growth, std::string_view metric) {
 }
 
 Answer history_answer(const std::vector<Run>& runs) {
+  bool any_lost =
+      std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.lost > 0; });
+  bool several_programs = std::any_of(
+      runs.begin(), runs.end(), [&](const Run& run) { return run.program != runs[0].program; });
   Answer answer;
   answer.headline = runs.empty() ? "No recordings"
-                                 : fmt::format("{}, {} to {} UTC",
+                                 : fmt::format("{}{}, {} to {} UTC",
                                                count_text(runs.size(), "recording", "recordings"),
+                                               several_programs ? "" : " of " + runs[0].program,
                                                date_text(runs.front().start_unix_ns),
                                                date_text(runs.back().start_unix_ns));
   answer.facts = {{"totals.runs", uint64_t{runs.size()}}};
@@ -165,11 +171,11 @@ Answer history_answer(const std::vector<Run>& runs) {
   table.columns = {{"date", "date (UTC)", Kind::kText},
                    {"started_unix_ns", "", Kind::kCount, false}};
   for (const Figure& figure : kFigures)
-    table.columns.push_back({figure.key, figure.title, figure.kind});
-  table.columns.push_back({"lost", "lost", Kind::kCount});
+    table.columns.push_back({figure.key, figure.title, figure.kind, true, figure.may_go});
+  table.columns.push_back({"lost", "lost", Kind::kCount, any_lost});
   table.columns.push_back({"processes", "processes", Kind::kCount, false});
   table.columns.push_back({"complete", "", Kind::kText, false});
-  table.columns.push_back({"program", "program", Kind::kText});
+  table.columns.push_back({"program", "program", Kind::kText, several_programs});
   table.columns.push_back({"trace", "trace", Kind::kText});
   uint64_t lost = 0, cut = 0;
   for (const Run& run : runs) {

@@ -8,8 +8,10 @@
 namespace malloscope::analyze {
 namespace {
 
-std::vector<Run> runs_of(std::vector<uint64_t> peaks, std::string program = "app") {
-  std::vector<Run> runs;
+using Runs = std::vector<Run>;  // Where gtest has a Run of its own.
+
+Runs runs_of(std::vector<uint64_t> peaks, std::string program = "app") {
+  Runs runs;
   for (uint64_t peak : peaks) {
     Run run;
     run.program = program;
@@ -33,8 +35,8 @@ TEST(Growth, IsTheLastAgainstTheMedianOfThoseBefore) {
 }
 
 TEST(Growth, IsOfEachProgramAndOfTheMetricAsked) {
-  std::vector<Run> runs = runs_of({100, 110});
-  std::vector<Run> others = runs_of({10, 10}, "other");
+  Runs runs = runs_of({100, 110});
+  Runs others = runs_of({10, 10}, "other");
   runs.insert(runs.begin() + 1, others.begin(), others.end());
   std::vector<Growth> found = growth(runs, "peak");
   ASSERT_EQ(found.size(), 2u);
@@ -46,14 +48,14 @@ TEST(Growth, IsOfEachProgramAndOfTheMetricAsked) {
 }
 
 TEST(History, IsSortedByTimeAndSaysWhatIsWrong) {
-  std::vector<Run> runs = runs_of({3, 2, 1});
+  Runs runs = runs_of({3, 2, 1});
   runs[0].start_unix_ns = 9'000'000'000;
   runs[1].lost = 5;
   runs[2].complete = false;
   sort_by_time(&runs);
   EXPECT_EQ(runs.back().peak_bytes, 3u);
   Answer answer = history_answer(runs);
-  EXPECT_EQ(answer.headline, "3 recordings, 1970-01-01 00:00:00 to 1970-01-01 00:00:09 UTC");
+  EXPECT_EQ(answer.headline, "3 recordings of app, 1970-01-01 00:00:00 to 1970-01-01 00:00:09 UTC");
   EXPECT_EQ(answer.notes.size(), 2u);
 }
 

@@ -19,10 +19,12 @@ namespace {
 
 using Kind = Column::Kind;
 
-struct StackHash {
-  size_t operator()(const std::vector<FrameId>& stack) const {
-    uint64_t h = stack.size();
-    for (FrameId frame : stack) {
+using Look = std::pair<std::vector<FrameId>, size_t>;  // A stack, and what suppressed it.
+
+struct LookHash {
+  size_t operator()(const Look& look) const {
+    uint64_t h = look.second;
+    for (FrameId frame : look.first) {
       h = (h ^ static_cast<uint64_t>(frame)) * 0x9e3779b97f4a7c15;
       h ^= h >> 29;
     }
@@ -34,9 +36,10 @@ struct StackHash {
 class Gathering {
  public:
   void add(const std::vector<FrameId>& stack, const Row& row, size_t suppression) {
-    auto [place, fresh] = places_.try_emplace(stack, leaks_.size());
+    auto [place, fresh] = places_.try_emplace({stack, suppression}, leaks_.size());
     if (fresh) {
       leaks_.emplace_back().stack = stack;
+      leaks_.back().suppression = suppression;
       latest_.emplace_back();
     }
     Leak& leak = leaks_[place->second];
@@ -51,7 +54,6 @@ class Gathering {
     if (std::popcount(latest.periods) > std::popcount(leak.periods) ||
         recurrence(latest.periods) < recurrence(leak.periods))
       leak.periods = latest.periods;
-    leak.suppression = std::min(leak.suppression, suppression);
   }
 
   // In an order that does not depend on addresses or on the order of events.
@@ -79,7 +81,7 @@ class Gathering {
 
   std::vector<Leak> leaks_;
   std::vector<Latest> latest_;  // Beside `leaks_`: of the image whose rows are being added.
-  std::unordered_map<std::vector<FrameId>, size_t, StackHash> places_;
+  std::unordered_map<Look, size_t, LookHash> places_;
 };
 
 const char* recurrence_name(Recurrence recurrence) {
@@ -176,7 +178,7 @@ class View {
   Table leak_table() {
     Table table;
     table.key = "leaks";
-    table.columns = {{"bytes", "bytes", Kind::kBytes},     {"share", "", Kind::kShare},
+    table.columns = {{"bytes", "bytes", Kind::kBytes},     {"share", "", Kind::kShare, false},
                      {"blocks", "blocks", Kind::kCount},   {"recurrence", "", Kind::kText, false},
                      {"periods", "", Kind::kCount, false}, {"when", "when", Kind::kText},
                      {"first_ns", "first", Kind::kTime},   {"last_ns", "last", Kind::kTime}};
@@ -211,7 +213,7 @@ class View {
                      {"blocks", "blocks", Kind::kCount},
                      {"unique", "unique", Kind::kCount},
                      {"where", "where", Kind::kText},
-                     {"line", "line", Kind::kText}};
+                     {"line", "line", Kind::kFrame}};
     std::map<size_t, LeakSums> sums;
     for (const Leak& leak : leaks_.suppressed) sums[leak.suppression].add(leak);
     for (const auto& [place, sum] : sums) {

@@ -31,7 +31,7 @@ struct Leak {
   uint64_t bytes = 0;
   uint64_t first_tick = UINT64_MAX;
   uint64_t last_tick = 0;
-  uint32_t periods = 0;  // Of the process in which it came back most.
+  uint32_t periods = 0;                            // Of the process in which it came back most.
   size_t suppression = SuppressionMatcher::kNone;  // Of the list.
 };
 

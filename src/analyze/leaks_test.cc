@@ -187,7 +187,9 @@ TEST_F(LeaksTest, SuppressedOnesAreCountedApart) {
   EXPECT_EQ(leaks.ignored.blocks, 2u);
   EXPECT_EQ(leaks.ignored.bytes, 15u);
   EXPECT_EQ(leaks.filters, 1u);
-  Answer said = answer(leaks, {.show_suppressed = true});
+  LeakView view;
+  view.show_suppressed = true;
+  Answer said = answer(leaks, view);
   EXPECT_TRUE(said.headline.starts_with("1 leak, 1 unique; ignored 1 unique by 1 filter."))
       << said.headline;
   ASSERT_EQ(said.tables.size(), 3u);

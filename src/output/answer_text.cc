@@ -82,18 +82,27 @@ class TextWriter {
                                          count_text(table.left_out, "more row", "more rows"))));
   }
 
-  bool is_shown(const Column& column) const { return column.shown && column.kind != Kind::kStack; }
+  bool is_shown(size_t column) const { return shown_[column]; }
 
   void measure(const analyze::Table& table) {
     widths_.assign(table.columns.size(), 0);
+    shown_.assign(table.columns.size(), false);
+    size_t line = 0;
     for (size_t c = 0; c < table.columns.size(); ++c) {
       const Column& column = table.columns[c];
-      if (!is_shown(column) || column.kind == Kind::kFrame) continue;
+      shown_[c] = column.shown && column.kind != Kind::kStack;
+      if (!is_shown(c) || column.kind == Kind::kFrame) continue;
       widths_[c] = columns(column.title);
       for (const analyze::TableRow& row : table.rows)
         if (c < row.cells.size())
           widths_[c] = std::max(widths_[c], columns(cell_text(row.cells[c], column.kind)));
       if (column.kind == Kind::kText) widths_[c] = std::min<size_t>(widths_[c], options_.width / 2);
+      line += 2 + widths_[c];
+    }
+    for (size_t c = table.columns.size(); c-- > 0 && line > options_.width;) {
+      if (!is_shown(c) || !table.columns[c].may_go) continue;
+      shown_[c] = false;
+      line -= 2 + widths_[c];
     }
   }
 
@@ -101,7 +110,7 @@ class TextWriter {
     std::string line;
     for (size_t c = 0; c < table.columns.size(); ++c) {
       const Column& column = table.columns[c];
-      if (!is_shown(column)) continue;
+      if (!is_shown(c)) continue;
       line += "  ";
       if (column.kind == Kind::kFrame)
         line += column.title;
@@ -124,7 +133,7 @@ class TextWriter {
       const Cell& cell = c < row.cells.size() ? row.cells[c] : kNothing;
       if (column.kind == Kind::kStack && column.shown)
         stack = std::get_if<std::vector<NamedFrame>>(&cell);
-      if (!is_shown(column)) continue;
+      if (!is_shown(c)) continue;
       line += "  ";
       if (column.kind == Kind::kFrame) {
         line += frame_text(cell, row, used + 2);
@@ -144,7 +153,13 @@ class TextWriter {
 
   std::string frame_text(const Cell& cell, const analyze::TableRow& row, size_t used) const {
     const auto* frame = std::get_if<NamedFrame>(&cell);
-    if (!frame) return cell_text(cell, Kind::kText);
+    if (!frame) {
+      std::string text = cell_text(cell, Kind::kText);
+      return options_.full_names
+                 ? text
+                 : cut_end(text,
+                           std::max<size_t>(options_.width - std::min(used, options_.width), 30));
+    }
     // A deep tree would leave no room for names: from there on only its depth is told.
     constexpr unsigned kDeepest = 20;
     std::string indent(std::min(row.depth, kDeepest) * 2, ' ');
@@ -180,6 +195,7 @@ class TextWriter {
   Style style_;
   Sink& sink_;
   std::vector<size_t> widths_;
+  std::vector<bool> shown_;  // Beside widths_.
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ TEST(Budget, IsExactToTheByte) {
   EXPECT_TRUE(verdicts({{"max-peak", "5360"}})[0].kept());
   Verdict over = verdicts({{"max-peak", "5359"}})[0];
   EXPECT_FALSE(over.kept());
-  EXPECT_EQ(over.sentence, "the peak is 5,360 B, 1 B more than 5,359 B");
+  EXPECT_EQ(over.sentence, "5,360 B at the peak, 1 B more than 5,359 B");
   ASSERT_EQ(over.sites.size(), 3u);
   EXPECT_EQ(over.sites[0].amount, 5000u);
   EXPECT_TRUE(over.sites[0].site.function.starts_with("parse"));
@@ -91,7 +91,7 @@ TEST(Junit, HasACaseForEachLimitAndNothingThatXmlCannotSay) {
   const std::string& xml = sink.text();
   EXPECT_TRUE(has(xml, "tests=\"3\" failures=\"1\"")) << xml;
   EXPECT_TRUE(has(xml, "name=\"no-leaks-within &lt;&amp;&quot;&gt;\" time=\"0\"/>")) << xml;
-  EXPECT_TRUE(has(xml, "<failure message=\"the peak is 5.2 KiB")) << xml;
+  EXPECT_TRUE(has(xml, "<failure message=\"5.2 KiB at the peak")) << xml;
   EXPECT_TRUE(has(xml, "load(std::map&lt;int, int&gt; const&amp;)  /home/me/app/src/load.cc:40"))
       << xml;
   for (char c : xml) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << int{c};

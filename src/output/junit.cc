@@ -10,11 +10,17 @@
 namespace malloscope::output {
 namespace {
 
-// Control characters, which XML has no way to say, are escaped as for a terminal.
+// What XML has no way to say, such as control characters, is escaped as for a terminal.
 std::string xml_text(std::string_view text) {
   std::string safe;
-  for (char c : printable(text)) {
-    switch (c) {
+  std::string plain = printable(text);
+  for (std::string_view rest = plain; !rest.empty(); rest.remove_prefix(1)) {
+    if (rest.starts_with("\xef\xbf\xbe") || rest.starts_with("\xef\xbf\xbf")) {  // No characters.
+      safe += "?";
+      rest.remove_prefix(2);
+      continue;
+    }
+    switch (char c = rest.front()) {
       case '&':
         safe += "&amp;";
         break;
