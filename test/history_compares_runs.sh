@@ -30,9 +30,9 @@ grep -q '^4 recordings' text || fail "$(cat text)"
 grep -q 'broken.mscope' text || fail "the broken one is not named: $(cat text)"
 grep -q 'notes.txt' text && fail "$(cat text)"
 
-"$malloscope" history runs --max-growth 20 --metric live >/dev/null 2>err
+"$malloscope" history runs --max-growth 15 --metric live >/dev/null 2>err
 same "exit code of a run that grew" $? 1
-grep -q 'leaky: live is .* % more than the median of 3 runs before .*--max-growth is 20 %' err ||
+grep -q 'leaky: live is .* % more than the median of 3 runs before .*--max-growth is 15 %' err ||
   fail "$(cat err)"
 "$malloscope" history runs --max-growth 1000 --metric live >/dev/null 2>err ||
   fail "below the threshold: exit $?, $(cat err)"

@@ -197,7 +197,7 @@ std::vector<Verdict> judge(Reading* reading, const Query& query, const std::vect
   return verdicts;
 }
 
-Answer budget_answer(const std::vector<Verdict>& verdicts) {
+Answer budget_answer(const std::vector<Verdict>& verdicts, bool for_programs) {
   auto exceeded = static_cast<uint64_t>(std::count_if(
       verdicts.begin(), verdicts.end(), [](const Verdict& verdict) { return !verdict.kept(); }));
   Answer answer;
@@ -215,13 +215,13 @@ Answer budget_answer(const std::vector<Verdict>& verdicts) {
                     {"over", "", Kind::kCount, false},    {"says", "found", Kind::kFrame}};
   Table sites;
   sites.key = "responsible";
-  sites.title = "Most of it by";
   sites.list = false;
-  sites.columns = {{"limit", "limit", Kind::kText},
+  sites.columns = {{"limit", "", Kind::kText, false},
                    {"amount", "", Kind::kCount, false},
-                   {"text", "amount", Kind::kText},
+                   {"text", "", Kind::kText},
                    {"share", "", Kind::kShare},
-                   {"frame", "function", Kind::kFrame}};
+                   {"frame", "", Kind::kFrame}};
+  std::vector<Table> each;
   for (const Verdict& verdict : verdicts) {
     TableRow row;
     row.cells = {std::string(verdict.kept() ? "ok" : "EXCEEDED"),
@@ -231,15 +231,19 @@ Answer budget_answer(const std::vector<Verdict>& verdicts) {
                  verdict.kept() ? uint64_t{0} : verdict.value - verdict.limit.most,
                  verdict.sentence};
     limits.rows.push_back(std::move(row));
+    if (!for_programs) sites.rows.clear();
     for (const Verdict::Responsible& site : verdict.sites) {
       TableRow line;
       line.cells = {verdict.limit.text, site.amount, amount_text(verdict.limit, site.amount),
                     Share{site.amount, verdict.value}, site.site};
       sites.rows.push_back(std::move(line));
     }
+    sites.title = verdict.limit.text + ", most of it by";
+    if (!for_programs && !sites.rows.empty()) each.push_back(sites);
   }
+  if (for_programs) each.push_back(std::move(sites));
   answer.tables.push_back(std::move(limits));
-  if (!sites.rows.empty()) answer.tables.push_back(std::move(sites));
+  answer.tables.insert(answer.tables.end(), each.begin(), each.end());
   return answer;
 }
 

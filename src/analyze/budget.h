@@ -58,6 +58,7 @@ std::vector<Verdict> judge(Reading* reading, const Query& query, const std::vect
 // "9.3 MiB" or "1,234 blocks", as this limit counts.
 std::string amount_text(const Limit& limit, uint64_t amount);
 
-Answer budget_answer(const std::vector<Verdict>& verdicts);
+// `for_programs`: those responsible as one table, not one for each limit.
+Answer budget_answer(const std::vector<Verdict>& verdicts, bool for_programs);
 
 }  // namespace malloscope::analyze

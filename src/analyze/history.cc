@@ -45,7 +45,7 @@ const Figure& figure_of(std::string_view metric) {
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::string date_text(int64_t unix_ns) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}",
+  return fmt::format("{:%Y-%m-%d %H:%M}",
                      fmt::gmtime(static_cast<time_t>(unix_ns / 1'000'000'000)));
 }
 
@@ -176,7 +176,8 @@ Answer history_answer(const std::vector<Run>& runs) {
   table.columns.push_back({"processes", "processes", Kind::kCount, false});
   table.columns.push_back({"complete", "", Kind::kText, false});
   table.columns.push_back({"program", "program", Kind::kText, several_programs});
-  table.columns.push_back({"trace", "trace", Kind::kText});
+  table.columns.push_back({"file", "trace", Kind::kText});
+  table.columns.push_back({"trace", "", Kind::kText, false});
   uint64_t lost = 0, cut = 0;
   for (const Run& run : runs) {
     TableRow row;
@@ -187,6 +188,7 @@ Answer history_answer(const std::vector<Run>& runs) {
     row.cells.emplace_back(run.processes);
     row.cells.emplace_back(std::string(run.complete ? "yes" : "no"));
     row.cells.emplace_back(run.program);
+    row.cells.emplace_back(base_name(run.trace));
     row.cells.emplace_back(run.trace);
     table.rows.push_back(std::move(row));
     lost += run.lost > 0;

@@ -55,7 +55,7 @@ TEST(History, IsSortedByTimeAndSaysWhatIsWrong) {
   sort_by_time(&runs);
   EXPECT_EQ(runs.back().peak_bytes, 3u);
   Answer answer = history_answer(runs);
-  EXPECT_EQ(answer.headline, "3 recordings of app, 1970-01-01 00:00:00 to 1970-01-01 00:00:09 UTC");
+  EXPECT_EQ(answer.headline, "3 recordings of app, 1970-01-01 00:00 to 1970-01-01 00:00 UTC");
   EXPECT_EQ(answer.notes.size(), 2u);
 }
 

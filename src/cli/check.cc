@@ -132,7 +132,7 @@ int main_check(const Words& words) {
         !done)
       return complain(kUnreadable, done.error().sentence);
 
-  analyze::Answer answer = budget_answer(verdicts);
+  analyze::Answer answer = budget_answer(verdicts, options.json);
   answer.notes = notes;
   exit_code = print_answer(reading.get(), std::move(answer), {}, options.json, options.color,
                            /*full_names=*/false);

@@ -80,6 +80,8 @@ class TextWriter {
     if (table.left_out > 0)
       sink_.write(style_.dim(fmt::format("  ... and {}; --top N shows more\n",
                                          count_text(table.left_out, "more row", "more rows"))));
+    if (!gone_.empty())
+      sink_.write(style_.dim(fmt::format("  no room for {}; --columns shows them\n", gone_)));
   }
 
   bool is_shown(size_t column) const { return shown_[column]; }
@@ -87,6 +89,7 @@ class TextWriter {
   void measure(const analyze::Table& table) {
     widths_.assign(table.columns.size(), 0);
     shown_.assign(table.columns.size(), false);
+    gone_.clear();
     size_t line = 0;
     for (size_t c = 0; c < table.columns.size(); ++c) {
       const Column& column = table.columns[c];
@@ -102,6 +105,7 @@ class TextWriter {
     for (size_t c = table.columns.size(); c-- > 0 && line > options_.width;) {
       if (!is_shown(c) || !table.columns[c].may_go) continue;
       shown_[c] = false;
+      gone_ = table.columns[c].key + (gone_.empty() ? "" : ", ") + gone_;
       line -= 2 + widths_[c];
     }
   }
@@ -153,13 +157,7 @@ class TextWriter {
 
   std::string frame_text(const Cell& cell, const analyze::TableRow& row, size_t used) const {
     const auto* frame = std::get_if<NamedFrame>(&cell);
-    if (!frame) {
-      std::string text = cell_text(cell, Kind::kText);
-      return options_.full_names
-                 ? text
-                 : cut_end(text,
-                           std::max<size_t>(options_.width - std::min(used, options_.width), 30));
-    }
+    if (!frame) return cell_text(cell, Kind::kText);
     // A deep tree would leave no room for names: from there on only its depth is told.
     constexpr unsigned kDeepest = 20;
     std::string indent(std::min(row.depth, kDeepest) * 2, ' ');
@@ -196,6 +194,7 @@ class TextWriter {
   Sink& sink_;
   std::vector<size_t> widths_;
   std::vector<bool> shown_;  // Beside widths_.
+  std::string gone_;         // Columns that were left out for want of room.
 };
 
 }  // namespace
