@@ -19,41 +19,24 @@ namespace {
 
 using Kind = Column::Kind;
 
-using Look = std::pair<std::vector<FrameId>, size_t>;  // A stack, and what suppressed it.
-
-struct LookHash {
-  size_t operator()(const Look& look) const {
-    uint64_t h = look.second;
-    for (FrameId frame : look.first) {
-      h = (h ^ static_cast<uint64_t>(frame)) * 0x9e3779b97f4a7c15;
-      h ^= h >> 29;
-    }
-    return h;
-  }
-};
-
 // Leaks by what their stacks look like.
 class Gathering {
  public:
   void add(const std::vector<FrameId>& stack, const Row& row, size_t suppression) {
-    auto [place, fresh] = places_.try_emplace({stack, suppression}, leaks_.size());
-    if (fresh) {
-      leaks_.emplace_back().stack = stack;
-      leaks_.back().suppression = suppression;
-      latest_.emplace_back();
-    }
-    Leak& leak = leaks_[place->second];
+    size_t place = place_of(stack, suppression);
+    Leak& leak = leaks_[place];
     leak.blocks += row.amounts.live_blocks;
     leak.bytes += row.amounts.live_bytes;
     leak.first_tick = std::min(leak.first_tick, row.details.live_first_tick);
     leak.last_tick = std::max(leak.last_tick, row.details.live_last_tick);
     // Each process has its own periods: what a hundred short ones make once does not grow.
-    Latest& latest = latest_[place->second];
+    Latest& latest = latest_[place];
     latest.periods = (latest.image == row.image ? latest.periods : 0) | row.details.live_periods;
     latest.image = row.image;
-    if (std::popcount(latest.periods) > std::popcount(leak.periods) ||
-        recurrence(latest.periods) < recurrence(leak.periods))
-      leak.periods = latest.periods;
+    auto order = [](uint32_t periods) {
+      return std::pair(recurrence(periods), -std::popcount(periods));
+    };
+    if (order(latest.periods) < order(leak.periods)) leak.periods = latest.periods;
   }
 
   // In an order that does not depend on addresses or on the order of events.
@@ -74,6 +57,25 @@ class Gathering {
   }
 
  private:
+  // Stacks are long and many; the table has only their hashes.
+  size_t place_of(const std::vector<FrameId>& stack, size_t suppression) {
+    uint64_t hash = suppression;
+    for (FrameId frame : stack) {
+      hash = (hash ^ static_cast<uint64_t>(frame)) * 0x9e3779b97f4a7c15;
+      hash ^= hash >> 29;
+    }
+    auto [first, last] = places_.equal_range(hash);
+    for (auto place = first; place != last; ++place) {
+      const Leak& leak = leaks_[place->second];
+      if (leak.suppression == suppression && leak.stack == stack) return place->second;
+    }
+    places_.emplace(hash, leaks_.size());
+    leaks_.emplace_back().stack = stack;
+    leaks_.back().suppression = suppression;
+    latest_.emplace_back();
+    return leaks_.size() - 1;
+  }
+
   struct Latest {
     ImageId image = ImageId::kNone;
     uint32_t periods = 0;
@@ -81,7 +83,7 @@ class Gathering {
 
   std::vector<Leak> leaks_;
   std::vector<Latest> latest_;  // Beside `leaks_`: of the image whose rows are being added.
-  std::unordered_map<Look, size_t, LookHash> places_;
+  std::unordered_multimap<uint64_t, size_t> places_;
 };
 
 const char* recurrence_name(Recurrence recurrence) {

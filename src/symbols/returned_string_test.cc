@@ -51,6 +51,20 @@ TEST(ReturnedString, IsNotGuessed) {
   EXPECT_NE(text.error().sentence.find("not a plain constant"), std::string::npos);
 }
 
+TEST(ReturnedString, IsNotTheFirstAddressOfALongerFunction) {
+  TempFolder folder;
+  std::string source =
+      folder.write("a.c",
+                   "__asm__(\".globl __lsan_default_suppressions\\n\"\n"
+                   "        \".type __lsan_default_suppressions, @function\\n\"\n"
+                   "        \"__lsan_default_suppressions:\\n\"\n"
+                   "        \"  lea text(%rip), %rax\\n  add $5, %rax\\n  ret\\n\");\n"
+                   "const char text[] = \"leak:leak:x\";\n"
+                   "int main(void) { return 0; }\n");
+  run("gcc -O1 " + source + " -o " + folder / "a");
+  EXPECT_FALSE(returned_string({folder / "a", ""}, kFunction));
+}
+
 TEST(ReturnedString, IsNothingWhereThereIsNoSuchFunctionOrFile) {
   TempFolder folder;
   run("gcc " + folder.write("b.c", "int main(void) { return 0; }\n") + " -o " + folder / "b");
