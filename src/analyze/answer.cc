@@ -51,8 +51,11 @@ void arrange(Table* table, const std::vector<std::string>& keys) {
     columns.push_back(table->columns[order[i]]);
     // What a row is about stays, wherever it is asked for.
     Column::Kind kind = columns.back().kind;
-    columns.back().shown =
-        i < shown || kind == Column::Kind::kFrame || kind == Column::Kind::kStack;
+    columns.back().may_go = false;
+    if (i < shown || kind == Column::Kind::kFrame)
+      columns.back().shown = true;
+    else if (kind != Column::Kind::kStack)
+      columns.back().shown = false;
   }
   for (TableRow& row : table->rows) {
     row.cells.resize(order.size());

@@ -42,12 +42,13 @@ struct Column {
     kRatio,
     kText,
     kFrame,  // Fills what is left of the line; "function  file:line [module]".
-    kStack,  // In JSON an array; as text, lines below the row.
+    kStack,  // In JSON an array; as text, lines below the row, if it is shown.
   };
   std::string key;    // In JSON ("a.b" is b in an object a), and for --columns and --sort.
   std::string title;  // Above the column.
   Kind kind = Kind::kCount;
-  bool shown = true;  // As text, unless --columns says otherwise; JSON has all.
+  bool shown = true;    // As text, unless --columns says otherwise; JSON has all.
+  bool may_go = false;  // The last of these goes first where a line has no room for all.
 };
 
 struct TableRow {
@@ -67,8 +68,9 @@ struct Table {
 };
 
 struct Answer {
-  std::string headline;                             // The answer in a sentence or two.
-  std::vector<std::pair<std::string, Cell>> facts;  // JSON members beside the tables.
+  std::string headline;  // The answer in a sentence or two.
+  // JSON members beside the tables; "totals.blocks" is the member `blocks` of the object `totals`.
+  std::vector<std::pair<std::string, Cell>> facts;
   std::vector<Table> tables;
   std::vector<std::string> notes;  // What the reader should know, below the tables.
 };

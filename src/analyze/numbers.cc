@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
 
 namespace malloscope::analyze {
 
@@ -45,6 +48,31 @@ std::string percent_text(uint64_t part, uint64_t whole) {
 
 std::string count_text(uint64_t number, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", grouped(number), number == 1 ? one : many);
+}
+
+Result<uint64_t> bytes_of(std::string_view text, std::string_view option) {
+  double number = 0;
+  auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string unit(rest, static_cast<size_t>(text.data() + text.size() - rest));
+  static const std::map<std::string, double> kUnits = {
+      {"", 0},    {"B", 0},    {"K", 10},  {"KB", 10},  {"KiB", 10},
+      {"k", 10},  {"M", 20},   {"MB", 20}, {"MiB", 20}, {"G", 30},
+      {"GB", 30}, {"GiB", 30}, {"T", 40},  {"TB", 40},  {"TiB", 40}};
+  auto scale = kUnits.find(unit);
+  if (error == std::errc() && number >= 0 && scale != kUnits.end()) {
+    double bytes = number * static_cast<double>(uint64_t{1} << static_cast<int>(scale->second));
+    if (bytes < 1.8e19) return static_cast<uint64_t>(bytes);
+  }
+  return fail(fmt::format("{} '{}' is not a size; try 4096, 64K, 1.5M or 2G", option, text));
+}
+
+Result<uint64_t> number_of(std::string_view text, std::string_view option) {
+  double number = 0;
+  auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && rest == text.data() + text.size() && number >= 0 && number < 1.8e19 &&
+      number == std::floor(number))
+    return static_cast<uint64_t>(number);
+  return fail(fmt::format("{} '{}' is not a number; try 1000000 or 1e6", option, text));
 }
 
 }  // namespace malloscope::analyze

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace malloscope::analyze {
 
 // 1234567 -> "1,234,567".
@@ -19,5 +21,11 @@ std::string duration_text(uint64_t ns);
 std::string percent_text(uint64_t part, uint64_t whole);
 // "1 block", "2,345 blocks".
 std::string count_text(uint64_t number, std::string_view one, std::string_view many);
+
+// And as they type them.
+// "512M", "1.5GiB", "4096": powers of 1024. `option` is what it was typed for.
+Result<uint64_t> bytes_of(std::string_view text, std::string_view option);
+// "1000000", "1e6", "2.5e3".
+Result<uint64_t> number_of(std::string_view text, std::string_view option);
 
 }  // namespace malloscope::analyze

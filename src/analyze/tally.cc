@@ -42,6 +42,7 @@ Details& Details::operator+=(const Details& other) {
   most_bytes += other.most_bytes;
   most_blocks += other.most_blocks;
   peak_blocks += other.peak_blocks;
+  live_periods |= other.live_periods;
   return *this;
 }
 
@@ -96,6 +97,10 @@ void Tally::keep_most(ImageCells& cells, size_t place, bool counts) {
   if (cell.live_bytes <= details.most_bytes) return;
   details.most_bytes = cell.live_bytes;
   details.most_blocks = cell.live_blocks;
+}
+
+void Tally::image_started(const trace::Image& image) {
+  cells_of(image.id).start_tick = image.start_tick;
 }
 
 void Tally::made(ImageId image, const Block& block, const wire::Event&, bool counts) {
@@ -170,6 +175,12 @@ void Tally::left(ImageId image, const BlockTable& live) {
   if (!options_.details) return;
   ImageCells& cells = cells_of(image);
   uint64_t end = std::min(heap_.last_tick(), heap_.window().to_tick);
+  uint64_t begin = std::max(cells.start_tick, heap_.window().from_tick);
+  auto period = [&](uint64_t tick) {
+    if (tick <= begin || end <= begin) return 0U;
+    double share = static_cast<double>(tick - begin) / static_cast<double>(end - begin);
+    return std::min(static_cast<unsigned>(share * kPeriods), kPeriods - 1);
+  };
   live.for_each([&](const Block& block) {
     if (!wants(cells, block)) return;
     Details& details = cells.details[place_of(cells, block)];
@@ -177,6 +188,7 @@ void Tally::left(ImageId image, const BlockTable& live) {
     if (end > since) details.lifetime_ticks += end - since;
     details.live_first_tick = std::min(details.live_first_tick, block.born_tick);
     details.live_last_tick = std::max(details.live_last_tick, block.born_tick);
+    details.live_periods |= 1U << period(block.born_tick);
   });
 }
 

@@ -27,6 +27,8 @@ struct Amounts {
   Amounts& operator+=(const Amounts& other);
 };
 
+inline constexpr unsigned kPeriods = 10;
+
 // What is kept only where TallyOptions asks for it.
 struct Details {
   uint64_t first_tick = UINT64_MAX;  // Of the blocks made in the window.
@@ -40,6 +42,9 @@ struct Details {
   uint64_t most_bytes = 0;   // The highest that its own live bytes were, in the window ...
   uint64_t most_blocks = 0;  // ... and its blocks then. Of several rows the sum, an upper bound.
   uint64_t peak_blocks = 0;  // Its blocks at the peak of all.
+  // Bit k: one of them was born in the k-th of kPeriods equal parts of its image's time in the
+  // window. What leaks again and again has many, what was made once at the start has one.
+  uint32_t live_periods = 0;
 
   Details& operator+=(const Details& other);
 };
@@ -85,6 +90,7 @@ class Tally : public HeapObserver {
         if (std::optional<Row> row = row_at(ImageId{image}, i)) visit(*row);
   }
 
+  void image_started(const trace::Image& image) override;
   void made(ImageId image, const Block& block, const wire::Event& event, bool counts) override;
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event& event,
                bool counts) override;
@@ -113,6 +119,7 @@ class Tally : public HeapObserver {
   };
   struct ImageCells {
     bool ended = false;
+    uint64_t start_tick = 0;
     std::vector<Cell> cells;
     std::vector<Details> details;  // Beside `cells`.
     // With a row for each stack alone, a cell's place is the stack's number.

@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <sstream>
+
+#include "analyze/leaks.h"
 
 namespace malloscope::cli {
 
@@ -76,22 +77,6 @@ void add_query(CLI::App& app, QueryWords* words) {
   app.add_flag("--full-names", words->full_names, "C++ names as they are, however long");
 }
 
-Result<uint64_t> bytes_of(std::string_view text, std::string_view option) {
-  double number = 0;
-  auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string unit(rest, static_cast<size_t>(text.data() + text.size() - rest));
-  static const std::map<std::string, double> kUnits = {
-      {"", 0},    {"B", 0},    {"K", 10},  {"KB", 10},  {"KiB", 10},
-      {"k", 10},  {"M", 20},   {"MB", 20}, {"MiB", 20}, {"G", 30},
-      {"GB", 30}, {"GiB", 30}, {"T", 40},  {"TB", 40},  {"TiB", 40}};
-  auto scale = kUnits.find(unit);
-  if (error == std::errc() && number >= 0 && scale != kUnits.end()) {
-    double bytes = number * static_cast<double>(uint64_t{1} << static_cast<int>(scale->second));
-    if (bytes < 1.8e19) return static_cast<uint64_t>(bytes);
-  }
-  return fail(fmt::format("{} '{}' is not a size; try 4096, 64K, 1.5M or 2G", option, text));
-}
-
 Result<analyze::Query> query_of(const QueryWords& words) {
   analyze::Query query;
   query.selection.pid = words.pid;
@@ -137,6 +122,30 @@ Result<analyze::Query> query_of(const QueryWords& words) {
         fmt::format("--min-size {} is more than --max-size {}", words.min_size, words.max_size)};
   if (wrong) return std::unexpected(*wrong);
   return query;
+}
+
+void add_suppressions(CLI::App& app, SuppressionWords* words) {
+  app.add_option("--suppressions", words->files,
+                 "Leaks that are known: leak:PATTERN as for LeakSanitizer, originator:REGEX, ...")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_flag("--no-default-suppressions", words->no_defaults,
+               "Neither those we ship nor those of the program (__lsan_default_suppressions)");
+}
+
+Result<analyze::Suppressions> suppressions_of(const SuppressionWords& words) {
+  analyze::Suppressions suppressions;
+  for (const std::string& path : words.files)
+    if (Result<void> added = suppressions.add_file(path); !added)
+      return std::unexpected(added.error());
+  return suppressions;
+}
+
+void add_defaults(const SuppressionWords& words, const analyze::Reading& reading,
+                  analyze::Suppressions* suppressions, std::vector<std::string>* notes) {
+  if (words.no_defaults) return;
+  analyze::add_embedded_suppressions(reading, suppressions, notes);
+  suppressions->add_shipped();
 }
 
 void add_shape(CLI::App& app, ShapeWords* words, std::string_view top_help) {

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "analyze/answer.h"
+#include "analyze/numbers.h"
 #include "analyze/query.h"
+#include "analyze/suppressions.h"
 #include "cli/commands.h"
 
 namespace malloscope::cli {
@@ -46,7 +48,18 @@ struct ShapeWords {
 void add_shape(CLI::App& app, ShapeWords* words, std::string_view top_help);
 analyze::Shape shape_of(const ShapeWords& words);
 
-// "512M", "1.5GiB", "4096": powers of 1024. `option` is what it was typed for.
-Result<uint64_t> bytes_of(std::string_view text, std::string_view option);
+// --suppressions, --no-default-suppressions.
+struct SuppressionWords {
+  std::vector<std::string> files;
+  bool no_defaults = false;
+};
+void add_suppressions(CLI::App& app, SuppressionWords* words);
+// The user's lines first: they are to be counted, where one of ours would do as well.
+Result<analyze::Suppressions> suppressions_of(const SuppressionWords& words);
+// What the recorded programs bring themselves and what is shipped, unless not wanted.
+void add_defaults(const SuppressionWords& words, const analyze::Reading& reading,
+                  analyze::Suppressions* suppressions, std::vector<std::string>* notes);
+
+using analyze::bytes_of;
 
 }  // namespace malloscope::cli

@@ -33,7 +33,10 @@ using Words = std::vector<std::string>;
 int main_run(const Words& words);
 int main_report(const Words& words);
 int main_info(const Words& words);
+int main_leaks(const Words& words);
 int main_diff(const Words& words);
+int main_check(const Words& words);
+int main_history(const Words& words);
 int main_export(const Words& words);
 // Not for users; see run.cc.
 bool is_started_by_recorder();

@@ -25,7 +25,10 @@ Verbs:
   run       record a program and its children (the default)
   report    the one-page answer; profiles by function, site, thread, ... of any part
   info      what is in a trace, whether it is complete, what it lost
+  leaks     what was allocated and never freed, by the code that asked for it
   diff      what changed between two recordings, or two moments of one
+  check     limits for peak, live, allocations, ...; exit code 1 if one is exceeded
+  history   the same figures of many recordings, one row each
   export    for flame graphs, pprof, speedscope, KCachegrind, heaptrack, SQLite, ...
 
 `malloscope VERB --help` tells the options of each. `malloscope --version` the version.
@@ -36,8 +39,9 @@ struct Verb {
   int (*main)(const Words&);
 };
 constexpr Verb kVerbs[] = {
-    {"run", main_run},   {"report", main_report}, {"info", main_info},
-    {"diff", main_diff}, {"export", main_export},
+    {"run", main_run},         {"report", main_report}, {"info", main_info},
+    {"leaks", main_leaks},     {"diff", main_diff},     {"check", main_check},
+    {"history", main_history}, {"export", main_export},
 };
 
 std::string verb_names() {

@@ -31,12 +31,12 @@ std::string number_text(uint64_t number, Kind kind) {
 }
 
 // "load.cc:40 [libfoo.so]", or what is known of it.
-std::string place_text(const NamedFrame& frame) {
+std::string place_text(const NamedFrame& frame, bool with_module = true) {
   std::string text;
   if (!frame.file.empty())
     text = frame.line > 0 ? fmt::format("{}:{}", base_name(frame.file), frame.line)
                           : base_name(frame.file);
-  if (!frame.module.empty())
+  if (!frame.module.empty() && (with_module || text.empty()))
     text += fmt::format("{}[{}]", text.empty() ? "" : " ", base_name(frame.module));
   return printable(text);
 }
@@ -80,20 +80,33 @@ class TextWriter {
     if (table.left_out > 0)
       sink_.write(style_.dim(fmt::format("  ... and {}; --top N shows more\n",
                                          count_text(table.left_out, "more row", "more rows"))));
+    if (!gone_.empty())
+      sink_.write(style_.dim(fmt::format("  no room for {}; --columns shows them\n", gone_)));
   }
 
-  bool is_shown(const Column& column) const { return column.shown && column.kind != Kind::kStack; }
+  bool is_shown(size_t column) const { return shown_[column]; }
 
   void measure(const analyze::Table& table) {
     widths_.assign(table.columns.size(), 0);
+    shown_.assign(table.columns.size(), false);
+    gone_.clear();
+    size_t line = 0;
     for (size_t c = 0; c < table.columns.size(); ++c) {
       const Column& column = table.columns[c];
-      if (!is_shown(column) || column.kind == Kind::kFrame) continue;
+      shown_[c] = column.shown && column.kind != Kind::kStack;
+      if (!is_shown(c) || column.kind == Kind::kFrame) continue;
       widths_[c] = columns(column.title);
       for (const analyze::TableRow& row : table.rows)
         if (c < row.cells.size())
           widths_[c] = std::max(widths_[c], columns(cell_text(row.cells[c], column.kind)));
       if (column.kind == Kind::kText) widths_[c] = std::min<size_t>(widths_[c], options_.width / 2);
+      line += 2 + widths_[c];
+    }
+    for (size_t c = table.columns.size(); c-- > 0 && line > options_.width;) {
+      if (!is_shown(c) || !table.columns[c].may_go) continue;
+      shown_[c] = false;
+      gone_ = table.columns[c].key + (gone_.empty() ? "" : ", ") + gone_;
+      line -= 2 + widths_[c];
     }
   }
 
@@ -101,7 +114,7 @@ class TextWriter {
     std::string line;
     for (size_t c = 0; c < table.columns.size(); ++c) {
       const Column& column = table.columns[c];
-      if (!is_shown(column)) continue;
+      if (!is_shown(c)) continue;
       line += "  ";
       if (column.kind == Kind::kFrame)
         line += column.title;
@@ -122,8 +135,9 @@ class TextWriter {
       const Column& column = table.columns[c];
       static const Cell kNothing;
       const Cell& cell = c < row.cells.size() ? row.cells[c] : kNothing;
-      if (column.kind == Kind::kStack) stack = std::get_if<std::vector<NamedFrame>>(&cell);
-      if (!is_shown(column)) continue;
+      if (column.kind == Kind::kStack && column.shown)
+        stack = std::get_if<std::vector<NamedFrame>>(&cell);
+      if (!is_shown(c)) continue;
       line += "  ";
       if (column.kind == Kind::kFrame) {
         line += frame_text(cell, row, used + 2);
@@ -154,8 +168,7 @@ class TextWriter {
     auto too_long = [&] { return columns(name) + 2 + columns(place) > room; };
     if (!options_.full_names) {
       // First the library goes, then the end of the name.
-      if (too_long() && !frame->file.empty())
-        place = place_text({"", frame->file, frame->line, ""});
+      if (too_long()) place = place_text(*frame, false);
       if (too_long() && columns(place) > room / 3)
         place = cut_beginning(place, std::max<size_t>(room / 3, 10));
       if (too_long()) {
@@ -182,6 +195,8 @@ class TextWriter {
   Style style_;
   Sink& sink_;
   std::vector<size_t> widths_;
+  std::vector<bool> shown_;  // Beside widths_.
+  std::string gone_;         // Columns that were left out for want of room.
 };
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <csignal>
 #include <sstream>
 
+#include "output/answer_json.h"
+#include "output/answer_text.h"
 #include "output/exports.h"
 #include "output/info.h"
 #include "output/page.h"
@@ -224,6 +226,68 @@ TEST(FileSink, SaysWhatCouldNotBeWritten) {
   ASSERT_FALSE(done);
   EXPECT_TRUE(has(done.error().sentence, "closed by its reader"));
   close(ends[1]);
+}
+
+// What answer_text.cc and answer_json.cc promise to every view.
+analyze::Answer wide_answer() {
+  using Kind = analyze::Column::Kind;
+  analyze::Answer answer;
+  answer.facts = {{"one", uint64_t{1}},
+                  {"totals.blocks", uint64_t{2}},
+                  {"totals.before.bytes", uint64_t{3}},
+                  {"totals.before.calls", uint64_t{4}},
+                  {"totals.after.bytes", uint64_t{5}},
+                  {"two", uint64_t{6}}};
+  analyze::Table table;
+  table.key = "rows";
+  table.columns = {{"name", "name", Kind::kText},
+                   {"first", "first", Kind::kText, true, true},
+                   {"second", "second", Kind::kText, true, true},
+                   {"stack", "", Kind::kStack, false}};
+  analyze::TableRow row;
+  std::vector<analyze::NamedFrame> stack = {{"inner", "", 0, ""}, {"outer", "", 0, ""}};
+  row.cells = {std::string(20, 'n'), std::string(20, 'f'), std::string(20, 's'), stack};
+  table.rows.push_back(row);
+  answer.tables.push_back(table);
+  return answer;
+}
+
+std::string as_text(const analyze::Answer& answer, size_t width) {
+  StringSink sink;
+  write_answer(answer, {false, width, false}, &sink);
+  return sink.text();
+}
+
+TEST(AnswerText, LeavesOutTheLastColumnsThatMayGoAndSaysSo) {
+  analyze::Answer answer = wide_answer();
+  EXPECT_TRUE(has(as_text(answer, 100), "ssss"));
+  EXPECT_FALSE(has(as_text(answer, 100), "no room"));
+  std::string narrow = as_text(answer, 50);
+  EXPECT_TRUE(has(narrow, "ffff")) << narrow;
+  EXPECT_FALSE(has(narrow, "ssss")) << narrow;
+  EXPECT_TRUE(has(narrow, "no room for second; --columns")) << narrow;
+  ASSERT_TRUE(analyze::shape(&answer, {{"second"}, "", 0}));
+  EXPECT_TRUE(has(as_text(answer, 25), "s")) << "what was asked for stays";
+  EXPECT_FALSE(has(as_text(answer, 25), "no room"));
+}
+
+TEST(AnswerText, ShowsStacksOnlyWhereTheyAreShown) {
+  analyze::Answer answer = wide_answer();
+  EXPECT_FALSE(has(as_text(answer, 100), "outer"));
+  answer.tables[0].columns.back().shown = true;
+  EXPECT_TRUE(has(as_text(answer, 100), "outer"));
+}
+
+TEST(AnswerJson, FactsWithDotsAreObjectsInObjects) {
+  StringSink sink;
+  JsonWriter json(&sink);
+  json.begin_object(JsonWriter::Layout::kLine);
+  write_answer_members(wide_answer(), &json);
+  json.end();
+  EXPECT_TRUE(sink.text().starts_with(
+      R"({"one": 1, "totals": {"blocks": 2, "before": {"bytes": 3, "calls": 4}, )"
+      R"("after": {"bytes": 5}}, "two": 6, "rows": [)"))
+      << sink.text();
 }
 
 }  // namespace

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was allocated in the window and is still live at its end: unique by stack,
+// without what is known (suppressions.h), what leaks again and again first.
+
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analyze/answer.h"
+#include "analyze/query.h"
+#include "analyze/reading.h"
+#include "analyze/suppressions.h"
+
+namespace malloscope::analyze {
+
+// When the blocks of a leak were made, in periods of the process's time in the window.
+enum class Recurrence {
+  kGrowing,   // In at least half of them, and again towards the end.
+  kRepeated,  // In several.
+  kOnce,      // In one.
+};
+Recurrence recurrence(uint32_t periods);  // As Details::live_periods.
+
+// The blocks of all stacks that look the same.
+struct Leak {
+  std::vector<FrameId> stack;  // Innermost first, from the frame to blame on; none if hidden.
+  uint64_t blocks = 0;
+  uint64_t bytes = 0;
+  uint64_t first_tick = UINT64_MAX;
+  uint64_t last_tick = 0;
+  uint32_t periods = 0;                            // Of the process in which it came back most.
+  size_t suppression = SuppressionMatcher::kNone;  // Of the list.
+};
+
+struct LeakSums {
+  uint64_t unique = 0;
+  uint64_t blocks = 0;
+  uint64_t bytes = 0;
+
+  void add(const Leak& leak) { ++unique, blocks += leak.blocks, bytes += leak.bytes; }
+};
+
+struct Leaks {
+  std::vector<Leak> found;       // Growing ones first, those made once last; then by bytes.
+  std::vector<Leak> suppressed;  // By bytes.
+  LeakSums total, ignored, growing;
+  size_t filters = 0;  // Suppressions that met something.
+  // Not within, as far as can be told: their outer frames were not recorded.
+  LeakSums undecided;
+};
+
+// For Query::tally, before the trace is read.
+void ask_for_leaks(Query* query);
+
+// `within`: only stacks with a frame that matches one of them; all if empty.
+Leaks find_leaks(Reading* reading, const Query& query, const std::vector<Pattern>& within,
+                 const Suppressions& suppressions);
+
+// The functions of a leak's stack, whatever their lines and addresses: equal in two builds of a
+// program.
+std::string functions_of(const Leak& leak, const FrameTable& frames);
+
+// What __lsan_default_suppressions() of the recorded programs and libraries say. Files in
+// which it cannot be read are noted.
+void add_embedded_suppressions(const Reading& reading, Suppressions* suppressions,
+                               std::vector<std::string>* notes);
+
+struct LeakView {
+  std::vector<Pattern> within;
+  bool stacks = false;           // As text too.
+  bool show_suppressed = false;  // Each of them.
+  bool for_programs = false;     // Full names, and which line suppressed how much.
+  // functions_of() each leak of the trace that is compared with; null if there is none.
+  const std::set<std::string>* known = nullptr;
+};
+Answer leaks_answer(Reading* reading, const Query& query, const Leaks& leaks,
+                    const Suppressions& suppressions, const LeakView& view);
+// Those that `known` does not have.
+LeakSums new_leaks(const Leaks& leaks, const FrameTable& frames,
+                   const std::set<std::string>& known);
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# `check` fails if a limit is exceeded, by a byte if need be, looks at all of them, and names
+# who is responsible: on the screen, in JSON, JUnit and SARIF.
+. "$(dirname "$0")/here.sh"
+
+record t.mscope "$build/bin/malloscope-demo" >/dev/null
+for pair in peak:peak_bytes live:live_bytes allocations:allocations allocated:allocated_bytes \
+  temporary:temporary; do
+  value=$(ask t.mscope "t['${pair#*:}']")
+  limit=--max-${pair%:*}
+  "$malloscope" check t.mscope $limit "$value" >out 2>err || fail "$limit $value: exit $?"
+  [ -s err ] && fail "$limit $value says $(cat err)"
+  "$malloscope" check t.mscope $limit $((value - 1)) >out 2>err
+  same "exit code of $limit $value - 1" $? 1
+  grep -q "1 of 1 limit exceeded" out || fail "$limit: $(cat out)"
+  grep -q "${limit#--} $((value - 1)): .* more than" err || fail "$limit: $(cat err)"
+done
+
+cat >ci.budget <<'B'
+# What the nightly job may use.
+max-peak 1M
+max-allocations 1e9
+
+no-leaks-within cache::Sessions::open
+B
+"$malloscope" check t.mscope --budget ci.budget --max-temporary 10 --no-leaks-within ^nobody$ \
+  --junit check.xml --sarif check.sarif >out 2>err
+same "exit code" $? 1
+grep -q '^3 of 5 limits exceeded' out || fail "$(cat out)"
+grep -q 'EXCEEDED  max-peak 1M .*MiB at the peak, .*MiB more than 1.0 MiB' out || fail "$(cat out)"
+grep -A 2 '^no-leaks-within cache::Sessions::open, most of it by' out |
+  grep -q 'cache::Sessions::open.*demo.cc:' || fail "$(cat out)"
+same "complaints" "$(wc -l <err)" 3
+"$malloscope" check t.mscope --budget ci.budget --json >check.json 2>/dev/null
+same "exit code with --json" $? 1
+python3 - <<'P' || exit 1
+import json, xml.etree.ElementTree as xml
+suite = xml.parse("check.xml").getroot().find("testsuite")
+cases = {c.get("name"): c.find("failure") for c in suite.findall("testcase")}
+assert (suite.get("tests"), suite.get("failures")) == ("5", "3"), suite.attrib
+assert cases["max-allocations 1e9"] is None and cases["no-leaks-within ^nobody$"] is None
+assert "more than" in cases["max-peak 1M"].get("message")
+assert len(cases["max-peak 1M"].text.splitlines()) == 3, cases["max-peak 1M"].text
+
+sarif = json.load(open("check.sarif"))
+assert sarif["version"] == "2.1.0" and len(sarif["runs"]) == 1
+run = sarif["runs"][0]
+rules = [r["id"] for r in run["tool"]["driver"]["rules"]]
+assert len(set(rules)) == len(rules) and run["results"]
+for r in run["results"]:
+    assert rules[r["ruleIndex"]] == r["ruleId"] and r["level"] == "error" and r["message"]["text"]
+    for l in r["locations"]:
+        where = l.get("physicalLocation")
+        assert not where or where["artifactLocation"]["uri"].startswith("file:///")
+leak = [r for r in run["results"] if r["ruleId"] == "no-leaks-within"]
+place = leak[0]["locations"][0]["physicalLocation"]
+assert place["artifactLocation"]["uri"].endswith("/demo/demo.cc")
+assert place["region"]["startLine"] > 0
+
+r = json.load(open("check.json"))
+limits = {l["limit"]: l for l in r["limits"]}
+assert r["totals"] == {"limits": 3, "exceeded": 2}, r["totals"]
+peak = limits["max-peak 1M"]
+assert peak["over"] == peak["value"] - 2**20 > 0 and peak["verdict"] == "EXCEEDED"
+assert limits["max-allocations 1e9"]["verdict"] == "ok"
+assert sum(x["limit"] == "max-peak 1M" for x in r["responsible"]) == 3
+P
+
+# code EXIT SENTENCE ARGUMENTS...
+code() {
+  local wanted=$1 sentence=$2; shift 2
+  "$malloscope" check "$@" >out 2>err
+  same "exit code of check $*" $? "$wanted"
+  grep -q -- "$sentence" err || fail "$*: says '$(cat err)', not '$sentence'"
+}
+code 2 "nothing to check" t.mscope
+code 2 "--max-peak 'lots' is not a size" t.mscope --max-peak lots
+code 2 "--max-allocations '1.5' is not a number" t.mscope --max-allocations 1.5
+code 2 "not a regular expression" t.mscope --no-leaks-within '['
+echo 'max-speed 3' >bad.budget
+code 2 "bad.budget:1: max-speed is no limit; there are max-peak" t.mscope --budget bad.budget
+code 2 "cannot be read" t.mscope --budget none.budget
+code 3 "none.mscope" none.mscope --max-peak 1
+code 3 "cannot be written" t.mscope --max-peak 1G --junit /nowhere/x.xml
