@@ -33,8 +33,7 @@ std::string known_keys(const Answer& answer) {
   std::set<std::string> seen;
   for (const Table& table : answer.tables)
     for (const Column& column : table.columns)
-      if (column.kind != Column::Kind::kStack && seen.insert(column.key).second)
-        text += (text.empty() ? "" : ", ") + column.key;
+      if (seen.insert(column.key).second) text += (text.empty() ? "" : ", ") + column.key;
   return text;
 }
 
@@ -51,8 +50,9 @@ void arrange(Table* table, const std::vector<std::string>& keys) {
     columns.push_back(table->columns[order[i]]);
     // What a row is about stays, wherever it is asked for.
     Column::Kind kind = columns.back().kind;
-    columns.back().shown =
-        i < shown || kind == Column::Kind::kFrame || kind == Column::Kind::kStack;
+    bool stays =
+        kind == Column::Kind::kFrame || (kind == Column::Kind::kStack && columns.back().shown);
+    columns.back().shown = i < shown || stays;
   }
   for (TableRow& row : table->rows) {
     row.cells.resize(order.size());

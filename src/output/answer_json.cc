@@ -67,13 +67,25 @@ void write_row(JsonWriter* json, const analyze::Table& table, const analyze::Tab
   json->end();
 }
 
+// Neighbours "a.x" and "a.y" are the members of one object "a".
+void write_facts(const std::vector<std::pair<std::string, Cell>>& facts, JsonWriter* json) {
+  std::string open;
+  for (const auto& [key, cell] : facts) {
+    size_t dot = key.find('.');
+    std::string object = dot == std::string::npos ? "" : key.substr(0, dot);
+    if (object != open && !open.empty()) json->end();
+    if (object != open && !object.empty()) json->key(object).begin_object();
+    open = object;
+    json->key(dot == std::string::npos ? key : key.substr(dot + 1));
+    write_cell(json, cell);
+  }
+  if (!open.empty()) json->end();
+}
+
 }  // namespace
 
 void write_answer_members(const analyze::Answer& answer, JsonWriter* json) {
-  for (const auto& [key, cell] : answer.facts) {
-    json->key(key);
-    write_cell(json, cell);
-  }
+  write_facts(answer.facts, json);
   for (const analyze::Table& table : answer.tables) {
     json->key(table.key).begin_array();
     for (const analyze::TableRow& row : table.rows) write_row(json, table, row);

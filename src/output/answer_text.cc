@@ -122,7 +122,8 @@ class TextWriter {
       const Column& column = table.columns[c];
       static const Cell kNothing;
       const Cell& cell = c < row.cells.size() ? row.cells[c] : kNothing;
-      if (column.kind == Kind::kStack) stack = std::get_if<std::vector<NamedFrame>>(&cell);
+      if (column.kind == Kind::kStack && column.shown)
+        stack = std::get_if<std::vector<NamedFrame>>(&cell);
       if (!is_shown(column)) continue;
       line += "  ";
       if (column.kind == Kind::kFrame) {
