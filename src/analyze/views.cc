@@ -14,6 +14,7 @@ namespace {
 
 constexpr ViewKind kViews[] = {
     {"peak", "what the heap held at its highest moment, or --at any", peak_view, true},
+    {"lifetimes", "how long blocks live, by site", lifetimes_view},
 };
 
 }  // namespace
