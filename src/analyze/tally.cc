@@ -43,7 +43,9 @@ Details& Details::operator+=(const Details& other) {
 }
 
 Tally::Tally(Heap* heap, TallyOptions options)
-    : heap_(*heap), options_(options), plain_(!options.by_thread && !options.by_size) {
+    : heap_(*heap),
+      options_(options),
+      plain_(!options.by_thread && !options.by_size && options.by_stack) {
   heap->add_observer(this);
 }
 
@@ -62,8 +64,11 @@ bool Tally::wants(const ImageCells& cells, const Block& block) const {
 size_t Tally::place_of(ImageCells& cells, const Block& block) {
   size_t place = raw(block.stack);
   if (!plain_) {
-    Key key = {block.stack, options_.by_thread ? block.thread : ThreadId::kNone,
-               options_.by_size ? size_class(block.size) : 0};
+    Key key = {options_.by_stack ? block.stack : StackId::kNone,
+               options_.by_thread ? block.thread : ThreadId::kNone,
+               !options_.by_size     ? 0
+               : options_.exact_size ? block.size
+                                     : size_class(block.size)};
     auto [found, fresh] = cells.places.try_emplace(key, cells.keys.size());
     if (fresh) cells.keys.push_back(key);
     place = found->second;
@@ -116,7 +121,9 @@ void Tally::changed(ImageId image, const Block& before, const Block& now, const 
     Cell& from = touch(cells, place);
     --from.live_blocks;
     from.live_bytes -= before.size;
-    if (options_.details) cells.details[place].lifetime_ticks += now.born_tick - before.born_tick;
+    uint64_t since = std::max(before.born_tick, heap_.window().from_tick);
+    if (options_.details && counts && now.born_tick > since)
+      cells.details[place].lifetime_ticks += now.born_tick - since;
   }
   if (!wants(cells, now)) return;
   size_t place = place_of(cells, now);
@@ -185,7 +192,9 @@ std::optional<Row> Tally::row_at(ImageId image, size_t place) const {
   if (!plain_) {
     row.stack = cells.keys[place].stack;
     row.thread = cells.keys[place].thread;
-    row.size_class = cells.keys[place].size_class;
+    uint64_t size = cells.keys[place].size;
+    if (options_.exact_size) row.size = size;
+    row.size_class = options_.exact_size ? size_class(size) : static_cast<unsigned>(size);
   }
   row.amounts = cell;
   row.amounts.peak_bytes = peak;

@@ -43,7 +43,9 @@ struct Details {
 
 struct TallyOptions {
   bool by_thread = false;
-  bool by_size = false;  // By power of two.
+  bool by_size = false;     // By power of two.
+  bool exact_size = false;  // With by_size: by the size itself.
+  bool by_stack = true;     // False: all stacks in one row; no stack can be asked for then.
   bool details = false;
   // Blocks outside are not looked at. A realloc may bring a block in or take it out.
   uint64_t min_size = 0;
@@ -62,6 +64,7 @@ struct Row {
   StackId stack = StackId::kNone;
   ThreadId thread = ThreadId::kNone;  // kNone unless by_thread.
   unsigned size_class = 0;            // 0 unless by_size.
+  uint64_t size = 0;                  // 0 unless exact_size.
   Amounts amounts;
   Details details;  // Empty unless asked for.
 };
@@ -98,13 +101,13 @@ class Tally : public HeapObserver {
   struct Key {
     StackId stack;
     ThreadId thread;
-    unsigned size_class;
+    uint64_t size;  // Or its class, or 0.
     bool operator==(const Key&) const = default;
   };
   struct KeyHash {
     size_t operator()(const Key& key) const {
-      uint64_t h = uint64_t{raw(key.stack)} << 32 | uint64_t{raw(key.thread)} << 6 | key.size_class;
-      h *= 0x9e3779b97f4a7c15;
+      uint64_t h = uint64_t{raw(key.stack)} << 32 | uint64_t{raw(key.thread)} << 6;
+      h = (h ^ key.size * 0xd6e8feb86659fd93) * 0x9e3779b97f4a7c15;
       return h ^ h >> 29;
     }
   };
