@@ -16,6 +16,7 @@ constexpr ViewKind kViews[] = {
     {"peak", "what the heap held at its highest moment, or --at any", peak_view, true},
     {"lifetimes", "how long blocks live, by site", lifetimes_view},
     {"sizes", "which sizes are asked for, and when", sizes_view},
+    {"threads", "who allocates and who frees", threads_view},
 };
 
 }  // namespace
