@@ -17,6 +17,7 @@ constexpr ViewKind kViews[] = {
     {"lifetimes", "how long blocks live, by site", lifetimes_view},
     {"sizes", "which sizes are asked for, and when", sizes_view},
     {"threads", "who allocates and who frees", threads_view},
+    {"growth", "blocks that grow step by step, and the reserve() to say instead", growth_view},
 };
 
 }  // namespace
