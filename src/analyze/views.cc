@@ -18,6 +18,7 @@ constexpr ViewKind kViews[] = {
     {"sizes", "which sizes are asked for, and when", sizes_view},
     {"threads", "who allocates and who frees", threads_view},
     {"growth", "blocks that grow step by step, and the reserve() to say instead", growth_view},
+    {"churn", "blocks thrown away at once, and how many a second", churn_view},
 };
 
 }  // namespace
