@@ -19,6 +19,7 @@ constexpr ViewKind kViews[] = {
     {"threads", "who allocates and who frees", threads_view},
     {"growth", "blocks that grow step by step, and the reserve() to say instead", growth_view},
     {"churn", "blocks thrown away at once, and how many a second", churn_view},
+    {"rss", "why more is resident than the heap holds", rss_view, false, false, false},
     {"mappings", "what is still mapped by mmap, by site", mappings_view, true, true, false},
 };
 
