@@ -21,6 +21,7 @@ constexpr ViewKind kViews[] = {
     {"churn", "blocks thrown away at once, and how many a second", churn_view},
     {"rss", "why more is resident than the heap holds", rss_view, false, false, false},
     {"mappings", "what is still mapped by mmap, by site", mappings_view, true, true, false},
+    {"pages", "pages that live blocks are spread over, by site", pages_view, true},
 };
 
 }  // namespace
