@@ -23,7 +23,7 @@ CallTree::CallTree(Reading* reading, const Query& query, bool by_line, bool fold
       by_line_(by_line),
       full_names_(query.full_names) {
   nodes_.emplace_back();
-  reading_.accounts().tally().for_each_row([this](const Row& row) { add(row); });
+  reading_.for_each_row([this](const Row& row) { add(row); });
 }
 
 void CallTree::add(const Row& row) {

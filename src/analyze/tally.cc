@@ -27,6 +27,9 @@ Amounts& Amounts::operator+=(const Amounts& other) {
   live_blocks += other.live_blocks;
   temporary += other.temporary;
   peak_bytes += other.peak_bytes;
+  if (__builtin_add_overflow(lifetime_ns, other.lifetime_ns, &lifetime_ns))
+    lifetime_ns = UINT64_MAX;
+  overhead_bytes += other.overhead_bytes;
   return *this;
 }
 
@@ -39,6 +42,7 @@ Details& Details::operator+=(const Details& other) {
   largest_block = std::max(largest_block, other.largest_block);
   live_first_tick = std::min(live_first_tick, other.live_first_tick);
   live_last_tick = std::max(live_last_tick, other.live_last_tick);
+  for (size_t i = 0; i < kAllocators; ++i) overhead_bytes[i] += other.overhead_bytes[i];
   return *this;
 }
 
@@ -90,6 +94,12 @@ Tally::Cell& Tally::touch(ImageCells& cells, size_t place) {
   return cell;
 }
 
+void Tally::add_overhead(const Block& block, Details* details) const {
+  if (!options_.overhead) return;
+  UsableBytes usable = usable_sizes(block.address, block.size);
+  for (size_t i = 0; i < kAllocators; ++i) details->overhead_bytes[i] += usable[i] - block.size;
+}
+
 void Tally::made(ImageId image, const Block& block, const wire::Event&, bool counts) {
   ImageCells& cells = cells_of(image);
   if (!cells.strangers.empty()) cells.strangers.erase(block.address);
@@ -106,6 +116,7 @@ void Tally::made(ImageId image, const Block& block, const wire::Event&, bool cou
   details.first_tick = std::min(details.first_tick, block.born_tick);
   details.last_tick = std::max(details.last_tick, block.born_tick);
   details.largest_block = std::max(details.largest_block, block.size);
+  add_overhead(block, &details);
 }
 
 void Tally::changed(ImageId image, const Block& before, const Block& now, const wire::Event&,
@@ -138,6 +149,7 @@ void Tally::changed(ImageId image, const Block& before, const Block& now, const 
   details.first_tick = std::min(details.first_tick, now.born_tick);
   details.last_tick = std::max(details.last_tick, now.born_tick);
   details.largest_block = std::max(details.largest_block, now.size);
+  add_overhead(now, &details);
 }
 
 void Tally::gone(ImageId image, const Block& block, End how, const wire::Event& event,
@@ -196,7 +208,7 @@ std::optional<Row> Tally::row_at(ImageId image, size_t place) const {
     if (options_.exact_size) row.size = size;
     row.size_class = options_.exact_size ? size_class(size) : static_cast<unsigned>(size);
   }
-  row.amounts = cell;
+  static_cast<Counts&>(row.amounts) = cell;
   row.amounts.peak_bytes = peak;
   if (options_.details) row.details = cells.details[place];
   return row;

@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "analyze/heap.h"
+#include "analyze/usable_size.h"
 
 namespace malloscope::analyze {
 
-// Of a stack, or of all stacks of a site.
-struct Amounts {
+// What is counted for every stack: with a word beside it, a cache line.
+struct Counts {
   uint64_t allocations = 0;
   uint64_t reallocations = 0;
   uint64_t allocated_bytes = 0;
@@ -23,6 +24,13 @@ struct Amounts {
   uint64_t live_blocks = 0;
   uint64_t temporary = 0;
   uint64_t peak_bytes = 0;  // The share of the peak.
+};
+
+// Of a stack, or of all stacks of a site.
+struct Amounts : Counts {
+  // Filled in by Reading::for_each_row, if the tally was asked for them.
+  uint64_t lifetime_ns = 0;     // Lived by all blocks together; stays at its end, 584 years.
+  uint64_t overhead_bytes = 0;  // Set aside beyond what was asked for, by all calls together.
 
   Amounts& operator+=(const Amounts& other);
 };
@@ -37,6 +45,8 @@ struct Details {
   uint64_t largest_block = 0;
   uint64_t live_first_tick = UINT64_MAX;  // Of the blocks that are left.
   uint64_t live_last_tick = 0;
+  // Beyond what was asked for, if the allocator were the one or the other; see TallyOptions.
+  UsableBytes overhead_bytes = {};
 
   Details& operator+=(const Details& other);
 };
@@ -47,6 +57,7 @@ struct TallyOptions {
   bool exact_size = false;  // With by_size: by the size itself.
   bool by_stack = true;     // False: all stacks in one row; no stack can be asked for then.
   bool details = false;
+  bool overhead = false;  // With details: Details::overhead_bytes too.
   // Blocks outside are not looked at. A realloc may bring a block in or take it out.
   uint64_t min_size = 0;
   uint64_t max_size = UINT64_MAX;
@@ -95,7 +106,7 @@ class Tally : public HeapObserver {
 
  private:
   // A cache line. `peak_bytes` counts only if `peak_epoch` is the last one.
-  struct Cell : Amounts {
+  struct Cell : Counts {
     uint64_t peak_epoch = 0;
   };
   struct Key {
@@ -126,6 +137,7 @@ class Tally : public HeapObserver {
   bool wants(const ImageCells& cells, const Block& block) const;
   ImageCells& cells_of(ImageId image);
   size_t place_of(ImageCells& cells, const Block& block);
+  void add_overhead(const Block& block, Details* details) const;
   // The cell, its share of the peak so far made safe from the change to come.
   Cell& touch(ImageCells& cells, size_t place);
   std::optional<Row> row_at(ImageId image, size_t place) const;

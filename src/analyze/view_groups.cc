@@ -50,7 +50,7 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
   std::unordered_map<std::string, size_t> places;
   std::vector<FrameId> shown;
   Amounts total;
-  reading->accounts().tally().for_each_row([&](const Row& row) {
+  reading->for_each_row([&](const Row& row) {
     if (!selector.select(row, &shown)) return;
     FrameTable& frames = reading->frames();
     static const Frame kHidden = {"[hidden]", "", 0, "", false};

@@ -67,7 +67,9 @@ const std::map<std::string, Metric> kMetrics = {{"allocations", Metric::kAllocat
                                                 {"live", Metric::kLive},
                                                 {"peak", Metric::kPeak},
                                                 {"temporary", Metric::kTemporary},
-                                                {"calls", Metric::kCalls}};
+                                                {"calls", Metric::kCalls},
+                                                {"lifetime", Metric::kLifetime},
+                                                {"overhead", Metric::kOverhead}};
 const std::map<std::string, By> kGroups = {{"function", By::kFunction}, {"site", By::kSite},
                                            {"file", By::kFile},         {"module", By::kModule},
                                            {"thread", By::kThread},     {"size", By::kSize}};
@@ -109,6 +111,8 @@ int profile(const ReportOptions& options, analyze::Query query) {
   wanted.top = options.json ? options.shape.top : shape.top;
   query.tally.by_thread |= wanted.by == By::kThread;
   query.tally.by_size |= wanted.by == By::kSize;
+  query.tally.details |= wanted.metric == Metric::kLifetime || wanted.metric == Metric::kOverhead;
+  query.tally.overhead |= wanted.metric == Metric::kOverhead;
 
   int exit_code = kOk;
   std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, query, &exit_code);
