@@ -31,12 +31,12 @@ std::string number_text(uint64_t number, Kind kind) {
 }
 
 // "load.cc:40 [libfoo.so]", or what is known of it.
-std::string place_text(const NamedFrame& frame) {
+std::string place_text(const NamedFrame& frame, bool with_module = true) {
   std::string text;
   if (!frame.file.empty())
     text = frame.line > 0 ? fmt::format("{}:{}", base_name(frame.file), frame.line)
                           : base_name(frame.file);
-  if (!frame.module.empty())
+  if (!frame.module.empty() && (with_module || text.empty()))
     text += fmt::format("{}[{}]", text.empty() ? "" : " ", base_name(frame.module));
   return printable(text);
 }
@@ -153,6 +153,8 @@ class TextWriter {
     room = std::max<size_t>(room, 30);
     std::string name = printable(frame->function), place = place_text(*frame);
     if (!options_.full_names) {
+      // The line says more than the module it is in.
+      if (columns(name) + 2 + columns(place) > room) place = place_text(*frame, false);
       if (columns(name) + 2 + columns(place) > room && columns(place) > room / 3)
         place = cut_beginning(place, std::max<size_t>(room / 3, 10));
       if (columns(name) + 2 + columns(place) > room)
