@@ -121,11 +121,11 @@ class ChurnView : public View, public HeapObserver {
     table.columns = {{"short_lived", "short-lived", Kind::kCount},
                      {"share", "", Kind::kShare},
                      {"short_lived_per_second", "a second", Kind::kCount},
-                     {"short_lived_bytes", "bytes", Kind::kBytes},
+                     {"short_lived_bytes", "bytes", Kind::kBytes, false},
                      {"average_ns", "live for", Kind::kDuration},
                      {"temporary", "temporary", Kind::kCount},
                      {"one_call", "in one call", Kind::kCount},
-                     {"allocations", "of all", Kind::kCount},
+                     {"allocations", "of all", Kind::kCount, false},
                      {"frame", "site", Kind::kFrame}};
     std::vector<size_t> order(found.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;

@@ -80,9 +80,10 @@ class GrowthView : public View {
     answer.headline =
         all.chains == 0
             ? "No block was seen to grow"
-            : fmt::format("{} grew in {}, copying {}; told their size at once, none would have",
-                          count_text(all.chains, "block", "blocks"),
-                          count_text(all.growths, "step", "steps"), bytes_text(all.copied_bytes));
+            : fmt::format(
+                  "{} grew in {}, copying {}; none of it if their size had been told at once",
+                  count_text(all.chains, "block", "blocks"),
+                  count_text(all.growths, "step", "steps"), bytes_text(all.copied_bytes));
     answer.facts = {
         {"chains", all.chains}, {"growths", all.growths}, {"copied_bytes", all.copied_bytes}};
     add_totals(*reading, &answer);
@@ -93,7 +94,7 @@ class GrowthView : public View {
                      {"chains", "chains", Kind::kCount},
                      {"realloc_chains", "", Kind::kCount, false},
                      {"growths", "growths", Kind::kCount},
-                     {"average_growths", "a chain", Kind::kRatio},
+                     {"average_growths", "a chain", Kind::kRatio, false},
                      {"factor", "factor", Kind::kRatio},
                      {"average_final_bytes", "final", Kind::kBytes},
                      {"largest_bytes", "largest", Kind::kBytes, false},

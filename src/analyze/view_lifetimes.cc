@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "analyze/log_histogram.h"
 #include "analyze/numbers.h"
@@ -89,7 +90,7 @@ class LifetimesView : public View, public HeapObserver {
           fmt::format("None of {} was freed", count_text(all.blocks, "block", "blocks"));
     else
       answer.headline = fmt::format(
-          "Half of the blocks live less than {}, nine in ten less than {}; {} of {} never freed",
+          "Half of the blocks live no longer than {}, nine in ten {}; {} of {} are never freed",
           duration_text(all.ended_ns.quantile(0.5)), duration_text(all.ended_ns.quantile(0.9)),
           percent_text(all.never_freed, all.blocks), grouped(all.blocks));
     answer.facts = {{"blocks", all.blocks},
@@ -101,8 +102,8 @@ class LifetimesView : public View, public HeapObserver {
     answer.tables.push_back(by_site(sites, lives, all));
     answer.tables.push_back(histogram(all));
     answer.notes.push_back(
-        "median, p90 and longest are of blocks that were freed; the first two to within 6 %. A "
-        "realloc goes on with a block's life.");
+        "median, p90 and longest are of blocks that were freed; the first two to within 6 %, or a "
+        "tick of the clock, 100 ns. A realloc goes on with a block's life.");
     add_filter_note(all.blocks, reading->accounts().totals().allocations, &answer);
     return answer;
   }
@@ -144,25 +145,36 @@ class LifetimesView : public View, public HeapObserver {
     return table;
   }
 
-  static Table histogram(const Lives& all) {
+  Table histogram(const Lives& all) const {
     Table table;
     table.key = "histogram";
     table.title = "All blocks, by how long they lived";
     table.list = false;
-    table.columns = {{"from_ns", "from", Kind::kDuration},
-                     {"below_ns", "to below", Kind::kDuration},
+    table.columns = {{"from_ns", "from", Kind::kDuration, false},
+                     {"below_ns", "to below", Kind::kDuration, false},
                      {"blocks", "blocks", Kind::kCount},
-                     {"share", "", Kind::kShare}};
-    unsigned lowest = 64, highest = 0;
-    for (unsigned k = 0; k <= 64; ++k)
-      if (all.ended_ns.of_width(k) > 0) lowest = std::min(lowest, k), highest = k;
-    for (unsigned k = lowest; k <= highest && k < 64; ++k) {
-      uint64_t low = k == 0 ? 0 : uint64_t{1} << (k - 1), blocks = all.ended_ns.of_width(k);
-      table.rows.push_back({{low, uint64_t{1} << k, blocks, Share{blocks, all.blocks}}});
+                     {"share", "", Kind::kShare},
+                     {"lived", "lived", Kind::kText}};
+    auto add = [&](Cell from, Cell below, uint64_t blocks, std::string lived) {
+      table.rows.push_back({{std::move(from), std::move(below), blocks, Share{blocks, all.blocks},
+                             std::move(lived)}});
+    };
+    // What is shorter than a tick of the clock was measured as nothing: one row.
+    auto tick = static_cast<unsigned>(std::bit_width(static_cast<uint64_t>(ns_per_tick_)));
+    unsigned first = std::max(tick, 1u), highest = 0;
+    for (unsigned k = first; k < 64; ++k)
+      if (all.ended_ns.of_width(k) > 0) highest = k;
+    uint64_t shorter = 0, bound = uint64_t{1} << (first - 1);
+    for (unsigned k = 0; k < first; ++k) shorter += all.ended_ns.of_width(k);
+    if (shorter > 0)
+      add(uint64_t{0}, bound, shorter, fmt::format("less than {}", duration_text(bound)));
+    for (unsigned k = first; k <= highest; ++k) {
+      uint64_t low = uint64_t{1} << (k - 1), blocks = all.ended_ns.of_width(k);
+      if (table.rows.empty() && blocks == 0) continue;
+      add(low, low * 2, blocks,
+          fmt::format("{} to {}", duration_text(low), duration_text(low * 2)));
     }
-    if (all.never_freed > 0)
-      table.rows.push_back({{std::monostate{}, std::monostate{}, all.never_freed,
-                             Share{all.never_freed, all.blocks}}});
+    if (all.never_freed > 0) add({}, {}, all.never_freed, "never freed");
     return table;
   }
 

@@ -104,7 +104,8 @@ class RssView : public View, public HeapObserver {
     }
     explain(*image, then, usable(then), earlier, peak_rss, allocator, &answer);
     add_totals(*reading, &answer);
-    answer.tables.push_back(over_time(course, resident, reading->tables(), usable));
+    answer.tables.push_back(
+        over_time(course, slices_.of(image->start_tick), resident, reading->tables(), usable));
     notes(*reading, *image, highest, peak_rss, allocator, &answer);
     return answer;
   }
@@ -186,6 +187,11 @@ class RssView : public View, public HeapObserver {
     (void)mapped, (void)kept;
     if (peak_rss == 0)
       answer->headline = "The resident size was not recorded";
+    else if (then.live > live)
+      answer->headline = fmt::format(
+          "{} resident at the peak, less than the {} that were live then: not all of the heap was "
+          "ever touched",
+          bytes_text(peak_rss), bytes_text(then.live));
     else
       answer->headline = fmt::format(
           "Of {} resident at the peak, {} is live heap ({}), {} its rounding, {} mapped, {} the "
@@ -200,7 +206,7 @@ class RssView : public View, public HeapObserver {
   }
 
   template <typename Usable>
-  Table over_time(const Course& course, const std::vector<uint64_t>& resident,
+  Table over_time(const Course& course, size_t first, const std::vector<uint64_t>& resident,
                   const trace::Tables& tables, Usable&& usable) const {
     Table table;
     table.key = "slots";
@@ -211,15 +217,18 @@ class RssView : public View, public HeapObserver {
                      {"usable_bytes", "usable", Kind::kBytes},
                      {"mapped_bytes", "mapped", Kind::kBytes},
                      {"resident_bytes", "resident", Kind::kBytes}};
-    for (size_t r = 0; r < kRows; ++r) {
+    // As long as the process was there.
+    size_t slots = course.slot + 1 - std::min(first, course.slot), rows = std::min(kRows, slots);
+    for (size_t r = 0; r < rows; ++r) {
+      size_t begin = first + r * slots / rows;
       Moment highest;
       uint64_t rss = 0;
-      for (size_t i = r * kSlots / kRows; i < (r + 1) * kSlots / kRows; ++i) {
+      for (size_t i = begin; i < first + (r + 1) * slots / rows && i < kSlots; ++i) {
         highest.raise_to(course.slots[i]);
         rss = std::max(rss, resident[i]);
       }
-      table.rows.push_back({{tables.time_ns(slices_.begin(r * kSlots / kRows)), highest.live,
-                             usable(highest), highest.mapped, rss == 0 ? Cell{} : Cell{rss}}});
+      table.rows.push_back({{tables.time_ns(slices_.begin(begin)), highest.live, usable(highest),
+                             highest.mapped, rss == 0 ? Cell{} : Cell{rss}}});
     }
     return table;
   }

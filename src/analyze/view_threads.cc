@@ -62,10 +62,10 @@ class ThreadsView : public View, public HeapObserver {
 
     Answer answer;
     uint64_t frees = all.own.blocks + all.others.blocks;
-    answer.headline = fmt::format(
-        "{} of {} are of blocks that another thread allocated ({}); {} allocate or free",
-        percent_text(all.others.blocks, frees), count_text(frees, "free", "frees"),
-        bytes_text(all.others.bytes), count_text(lines.size(), "thread", "threads"));
+    answer.headline =
+        fmt::format("{} of {} are of another thread's blocks ({}); {}",
+                    percent_text(all.others.blocks, frees), count_text(frees, "free", "frees"),
+                    bytes_text(all.others.bytes), count_text(lines.size(), "thread", "threads"));
     answer.facts = {{"frees", frees},
                     {"frees_of_others", all.others.blocks},
                     {"freed_of_others_bytes", all.others.bytes}};
@@ -103,7 +103,7 @@ class ThreadsView : public View, public HeapObserver {
 
     Table pairs;
     pairs.key = "matrix";
-    pairs.title = "Allocated by one thread, freed by another";
+    pairs.title = "Who frees whose blocks";
     pairs.columns = {{"frees", "frees", Kind::kCount},
                      {"share", "", Kind::kShare},
                      {"freed_bytes", "bytes", Kind::kBytes},
@@ -123,6 +123,10 @@ class ThreadsView : public View, public HeapObserver {
       pairs.rows.push_back(std::move(row));
     }
     heaviest_rows_first(&pairs, 0);
+    // Those that stay in one thread are told above.
+    std::ranges::stable_partition(pairs.rows, [](const TableRow& row) {
+      return std::get<std::string>(row.cells[5]) != "itself";
+    });
     answer.tables.push_back(std::move(pairs));
     add_filter_note(all.amounts.allocations, reading->accounts().totals().allocations, &answer);
     return answer;
