@@ -196,7 +196,9 @@ std::optional<Row> Tally::row_at(ImageId image, size_t place) const {
   uint64_t peak = cell.peak_epoch == heap_.peak_epoch() ? cell.peak_bytes
                   : cells.ended                         ? 0
                                                         : cell.live_bytes;
-  if (cell.allocations == 0 && cell.reallocations == 0 && cell.live_blocks == 0 && peak == 0)
+  bool lived = options_.details && cells.details[place].lifetime_ticks > 0;
+  if (cell.allocations == 0 && cell.reallocations == 0 && cell.live_blocks == 0 && peak == 0 &&
+      !lived)
     return std::nullopt;
   Row row;
   row.image = image;
