@@ -200,17 +200,19 @@ TEST(Views, ThreadsFreeTheirOwnAndOthersBlocks) {
   w.free(16, 2);
   w.free(32, 1);
   w.free(48, 2);
+  w.make(64, 7, 1, 2);
+  w.free(64, 1);
   json all = w.result();
   EXPECT_EQ(all["frees"], all["totals"]["frees"]);
-  EXPECT_EQ(all["frees_of_others"], 1);
-  EXPECT_EQ(all["freed_of_others_bytes"], 100);
+  EXPECT_EQ(all["frees_of_others"], 2);
+  EXPECT_EQ(all["freed_of_others_bytes"], 107);
   json worker = row_of(all["threads"], "thread", "worker (102)");
-  EXPECT_EQ(worker["allocations"], 1);
+  EXPECT_EQ(worker["allocations"], 2);
   EXPECT_EQ(worker["own_frees"], 1);
   EXPECT_EQ(worker["frees_of_others"], 1);
-  EXPECT_EQ(worker["freed_by_others"], 0);
+  EXPECT_EQ(worker["freed_by_others"], 1);
   EXPECT_EQ(row_of(all["threads"], "thread", "main")["freed_by_others"], 1);
-  EXPECT_EQ(sum(all["matrix"], "frees"), 3u);
+  EXPECT_EQ(sum(all["matrix"], "frees"), 4u);
   EXPECT_EQ(all["matrix"][0]["freed_by"], "worker (102)");
   EXPECT_EQ(all["matrix"][0]["freed_bytes"], 100);
 }
@@ -273,6 +275,17 @@ TEST(Views, RssIsExplainedToTheLastByte) {
   for (const json& row : all["slots"])
     highest = std::max(highest, row["requested_bytes"].get<uint64_t>());
   EXPECT_EQ(highest, all["totals"]["peak_bytes"]);
+}
+
+TEST(Views, RssShowsAHeapThatNobodyTouches) {
+  Watched w("rss");
+  w.make(16, 1000);
+  w.made_up->tick += 20'000'000;
+  w.make(32, 1);
+  json all = w.result();
+  ASSERT_EQ(all["slots"].size(), 20u);
+  EXPECT_EQ(all["slots"][4]["requested_bytes"], 1000);
+  EXPECT_EQ(all["slots"].back()["requested_bytes"], 1001);
 }
 
 TEST(Views, MappingsAreBySiteAndTheAllocatorsApart) {
