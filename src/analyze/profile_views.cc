@@ -125,9 +125,14 @@ std::string headline(const Reading& reading, const Amounts& total, Metric metric
       return fmt::format("{} lived by {} together, {} on average", duration_text(sum),
                          count_text(total.allocations, "block", "blocks"),
                          duration_text(sum / std::max<uint64_t>(total.allocations, 1)));
-    case Metric::kOverhead:
-      return fmt::format("{} set aside beyond the {} asked for: the allocator's rounding",
-                         bytes_text(sum), bytes_text(total.allocated_bytes));
+    case Metric::kOverhead: {
+      bool exact = std::ranges::all_of(reading.selected(), [](const trace::Image* image) {
+        return allocator_of(*image) == Allocator::kGlibc;
+      });
+      return fmt::format("{} set aside beyond the {} asked for: the allocator's rounding{}",
+                         bytes_text(sum), bytes_text(total.allocated_bytes),
+                         exact ? "" : ", estimated");
+    }
   }
   return "";
 }

@@ -184,7 +184,6 @@ class RssView : public View, public HeapObserver {
     table.rows.push_back({{rest, Share{rest, peak_rss}, std::string("unexplained"),
                            std::string("code, libraries, stacks, fragments between blocks")}});
     answer->facts.emplace_back("peak_rss.unexplained_bytes", rest);
-    (void)mapped, (void)kept;
     if (peak_rss == 0)
       answer->headline = "The resident size was not recorded";
     else if (then.live > live)
@@ -194,11 +193,12 @@ class RssView : public View, public HeapObserver {
           bytes_text(peak_rss), bytes_text(then.live));
     else
       answer->headline = fmt::format(
-          "Of {} resident at the peak, {} is live heap ({}), {} its rounding, {} mapped, {} the "
-          "recorder's own, {} neither",
+          "Of {} resident at the peak, {} is live heap ({}), {} its rounding, {} mapped, {} freed "
+          "and perhaps kept, {} the recorder's own, {} unexplained",
           bytes_text(peak_rss), percent_text(live, peak_rss), bytes_text(live),
           percent_text(rounding, peak_rss), percent_text(mapped, peak_rss),
-          percent_text(recorder, peak_rss), percent_text(kept + rest, peak_rss));
+          percent_text(kept, peak_rss), percent_text(recorder, peak_rss),
+          percent_text(rest, peak_rss));
     std::ranges::stable_sort(table.rows, [](const TableRow& a, const TableRow& b) {
       return std::get<uint64_t>(a.cells[0]) > std::get<uint64_t>(b.cells[0]);
     });
