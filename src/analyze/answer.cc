@@ -33,8 +33,7 @@ std::string known_keys(const Answer& answer) {
   std::set<std::string> seen;
   for (const Table& table : answer.tables)
     for (const Column& column : table.columns)
-      if (column.kind != Column::Kind::kStack && seen.insert(column.key).second)
-        text += (text.empty() ? "" : ", ") + column.key;
+      if (seen.insert(column.key).second) text += (text.empty() ? "" : ", ") + column.key;
   return text;
 }
 
@@ -52,10 +51,9 @@ void arrange(Table* table, const std::vector<std::string>& keys) {
     // What a row is about stays, wherever it is asked for.
     Column::Kind kind = columns.back().kind;
     columns.back().may_go = false;
-    if (i < shown || kind == Column::Kind::kFrame)
-      columns.back().shown = true;
-    else if (kind != Column::Kind::kStack)
-      columns.back().shown = false;
+    bool stays =
+        kind == Column::Kind::kFrame || (kind == Column::Kind::kStack && columns.back().shown);
+    columns.back().shown = i < shown || stays;
   }
   for (TableRow& row : table->rows) {
     row.cells.resize(order.size());

@@ -69,7 +69,7 @@ struct Table {
 
 struct Answer {
   std::string headline;  // The answer in a sentence or two.
-  // JSON members beside the tables; "totals.blocks" is the member `blocks` of the object `totals`.
+  // JSON members beside the tables; neighbours "a.x" and "a.y" become one object "a".
   std::vector<std::pair<std::string, Cell>> facts;
   std::vector<Table> tables;
   std::vector<std::string> notes;  // What the reader should know, below the tables.

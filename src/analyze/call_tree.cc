@@ -24,7 +24,7 @@ CallTree::CallTree(Reading* reading, const Query& query, TreeOptions options)
       full_names_(query.full_names),
       whole_outside_(query.frames.only_under.empty()) {
   nodes_.emplace_back();
-  reading_.accounts().tally().for_each_row([this](const Row& row) { add(row); });
+  reading_.for_each_row([this](const Row& row) { add(row); });
 }
 
 void CallTree::add(const Row& row) {

@@ -164,6 +164,10 @@ const char* metric_words(Metric metric) {
       return "allocations";
     case Metric::kCalls:
       return "calls that allocated";
+    case Metric::kLifetime:
+      return "lived";
+    case Metric::kOverhead:
+      return "beyond what was asked for";
   }
   return "";
 }

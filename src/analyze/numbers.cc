@@ -28,6 +28,7 @@ std::string bytes_text(uint64_t bytes) {
 
 std::string duration_text(uint64_t ns) {
   double s = static_cast<double>(ns) / 1e9;
+  if (ns > 0 && ns < 1000) return fmt::format("{} ns", ns);
   if (ns < 1'000'000) return fmt::format("{} us", ns / 1000);
   if (ns < 999'500'000) return fmt::format("{:.3g} ms", s * 1e3);
   if (ns < 99'950'000'000) return fmt::format("{:.3g} s", s);

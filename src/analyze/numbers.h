@@ -15,7 +15,7 @@ namespace malloscope::analyze {
 std::string grouped(uint64_t number);
 // 1536 -> "1.5 KiB"; up to 1023 exact: "12 B".
 std::string bytes_text(uint64_t bytes);
-// "850 us", "12.3 ms", "4.56 s", "3 min 20 s", "2 h 05 min".
+// "120 ns", "850 us", "12.3 ms", "4.56 s", "3 min 20 s", "2 h 05 min".
 std::string duration_text(uint64_t ns);
 // "96 %", "0.4 %", "< 0.1 %"; "0 %" only for none at all.
 std::string percent_text(uint64_t part, uint64_t whole);

@@ -35,7 +35,10 @@ bool belongs_to(std::string_view key, Metric metric) {
       return key == "allocated_bytes";
     case Metric::kAllocated:
     case Metric::kTemporary:
+    case Metric::kLifetime:
       return key == "allocations";
+    case Metric::kOverhead:
+      return key == "allocated_bytes";
     case Metric::kLive:
       return key == "live_blocks";
     case Metric::kPeak:
@@ -60,14 +63,26 @@ std::string_view metric_name(Metric metric) {
       return "temporary";
     case Metric::kCalls:
       return "calls";
+    case Metric::kLifetime:
+      return "lifetime";
+    case Metric::kOverhead:
+      return "overhead";
   }
   return "";
 }
 
 Column::Kind metric_kind(Metric metric) {
-  return metric == Metric::kAllocated || metric == Metric::kLive || metric == Metric::kPeak
-             ? Kind::kBytes
-             : Kind::kCount;
+  switch (metric) {
+    case Metric::kAllocated:
+    case Metric::kLive:
+    case Metric::kPeak:
+    case Metric::kOverhead:
+      return Kind::kBytes;
+    case Metric::kLifetime:
+      return Kind::kDuration;
+    default:
+      return Kind::kCount;
+  }
 }
 
 NamedFrame named(const Symbol& symbol) {
@@ -106,6 +121,18 @@ std::string headline(const Reading& reading, const Amounts& total, Metric metric
       return fmt::format("{}, of {}",
                          count_text(sum, "temporary allocation", "temporary allocations"),
                          grouped(total.allocations));
+    case Metric::kLifetime:
+      return fmt::format("{} lived by {} together, {} on average", duration_text(sum),
+                         count_text(total.allocations, "block", "blocks"),
+                         duration_text(sum / std::max<uint64_t>(total.allocations, 1)));
+    case Metric::kOverhead: {
+      bool exact = std::ranges::all_of(reading.selected(), [](const trace::Image* image) {
+        return allocator_of(*image) == Allocator::kGlibc;
+      });
+      return fmt::format("{} set aside beyond the {} asked for: the allocator's rounding{}",
+                         bytes_text(sum), bytes_text(total.allocated_bytes),
+                         exact ? "" : ", estimated");
+    }
   }
   return "";
 }

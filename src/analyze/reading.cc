@@ -85,6 +85,15 @@ Reading::Reading(std::string path, trace::Tables tables, std::unique_ptr<Account
       naming_(std::move(naming)),
       frames_(tables_, *naming_) {}
 
+Row Reading::with_details(Row row) const {
+  if (!accounts_->tally().options().details) return row;
+  row.amounts.lifetime_ns = static_cast<uint64_t>(static_cast<double>(row.details.lifetime_ticks) *
+                                                  tables_.header.ns_per_tick);
+  Allocator allocator = allocator_of(tables_.image(row.image));
+  row.amounts.overhead_bytes = row.details.overhead_bytes[static_cast<size_t>(allocator)];
+  return row;
+}
+
 const std::vector<Site>& Reading::sites() {
   if (!sites_) sites_ = analyze::sites(*accounts_, &frames_);
   return *sites_;

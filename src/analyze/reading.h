@@ -36,6 +36,12 @@ class Reading {
   const trace::Tables& tables() const { return tables_; }
   const Accounts& accounts() const { return *accounts_; }
   FrameTable& frames() { return frames_; }
+  // The tally's rows, with what takes the tables to know: how long a tick is, and whose rounding
+  // an image's allocator has.
+  template <typename Visit>
+  void for_each_row(Visit&& visit) const {
+    accounts_->tally().for_each_row([&](const Row& row) { visit(with_details(row)); });
+  }
   const std::vector<Site>& sites();
   // Why the functions or lines of a module are not known, as a sentence, or empty.
   std::string remark(const std::string& module_path);
@@ -44,6 +50,8 @@ class Reading {
   uint64_t end_tick() const;
 
  private:
+  Row with_details(Row row) const;
+
   std::string path_;
   trace::Tables tables_;
   std::unique_ptr<Accounts> accounts_;

@@ -21,6 +21,10 @@ uint64_t value(const Amounts& amounts, Metric metric) {
       return amounts.temporary;
     case Metric::kCalls:
       return amounts.allocations + amounts.reallocations;
+    case Metric::kLifetime:
+      return amounts.lifetime_ns;
+    case Metric::kOverhead:
+      return amounts.overhead_bytes;
   }
   return 0;
 }

@@ -11,9 +11,19 @@
 
 namespace malloscope::analyze {
 
-enum class Metric { kAllocations, kAllocated, kLive, kPeak, kTemporary, kCalls };
+enum class Metric {
+  kAllocations,
+  kAllocated,
+  kLive,
+  kPeak,
+  kTemporary,
+  kCalls,
+  kLifetime,
+  kOverhead
+};
 
-// kCalls: allocations and reallocations.
+// kCalls: allocations and reallocations. kLifetime, kOverhead: only of amounts that
+// Reading::for_each_row gave.
 uint64_t value(const Amounts& amounts, Metric metric);
 
 // All stacks, of all selected images, that blame the same frame.

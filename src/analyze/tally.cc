@@ -27,6 +27,9 @@ Amounts& Amounts::operator+=(const Amounts& other) {
   live_blocks += other.live_blocks;
   temporary += other.temporary;
   peak_bytes += other.peak_bytes;
+  if (__builtin_add_overflow(lifetime_ns, other.lifetime_ns, &lifetime_ns))
+    lifetime_ns = UINT64_MAX;
+  overhead_bytes += other.overhead_bytes;
   return *this;
 }
 
@@ -43,11 +46,14 @@ Details& Details::operator+=(const Details& other) {
   most_blocks += other.most_blocks;
   peak_blocks += other.peak_blocks;
   live_periods |= other.live_periods;
+  for (size_t i = 0; i < kAllocators; ++i) overhead_bytes[i] += other.overhead_bytes[i];
   return *this;
 }
 
 Tally::Tally(Heap* heap, TallyOptions options)
-    : heap_(*heap), options_(options), plain_(!options.by_thread && !options.by_size) {
+    : heap_(*heap),
+      options_(options),
+      plain_(!options.by_thread && !options.by_size && options.by_stack) {
   heap->add_observer(this);
 }
 
@@ -66,8 +72,11 @@ bool Tally::wants(const ImageCells& cells, const Block& block) const {
 size_t Tally::place_of(ImageCells& cells, const Block& block) {
   size_t place = raw(block.stack);
   if (!plain_) {
-    Key key = {block.stack, options_.by_thread ? block.thread : ThreadId::kNone,
-               options_.by_size ? size_class(block.size) : 0};
+    Key key = {options_.by_stack ? block.stack : StackId::kNone,
+               options_.by_thread ? block.thread : ThreadId::kNone,
+               !options_.by_size     ? 0
+               : options_.exact_size ? block.size
+                                     : size_class(block.size)};
     auto [found, fresh] = cells.places.try_emplace(key, cells.keys.size());
     if (fresh) cells.keys.push_back(key);
     place = found->second;
@@ -103,6 +112,12 @@ void Tally::image_started(const trace::Image& image) {
   cells_of(image.id).start_tick = image.start_tick;
 }
 
+void Tally::add_overhead(const Block& block, Details* details) const {
+  if (!options_.overhead) return;
+  UsableBytes usable = usable_sizes(block.address, block.size);
+  for (size_t i = 0; i < kAllocators; ++i) details->overhead_bytes[i] += usable[i] - block.size;
+}
+
 void Tally::made(ImageId image, const Block& block, const wire::Event&, bool counts) {
   ImageCells& cells = cells_of(image);
   if (!cells.strangers.empty()) cells.strangers.erase(block.address);
@@ -119,6 +134,7 @@ void Tally::made(ImageId image, const Block& block, const wire::Event&, bool cou
   details.first_tick = std::min(details.first_tick, block.born_tick);
   details.last_tick = std::max(details.last_tick, block.born_tick);
   details.largest_block = std::max(details.largest_block, block.size);
+  add_overhead(block, &details);
 }
 
 void Tally::changed(ImageId image, const Block& before, const Block& now, const wire::Event&,
@@ -135,7 +151,9 @@ void Tally::changed(ImageId image, const Block& before, const Block& now, const 
     keep_most(cells, place, counts);
     --from.live_blocks;
     from.live_bytes -= before.size;
-    if (options_.details) cells.details[place].lifetime_ticks += now.born_tick - before.born_tick;
+    uint64_t since = std::max(before.born_tick, heap_.window().from_tick);
+    if (options_.details && counts && now.born_tick > since)
+      cells.details[place].lifetime_ticks += now.born_tick - since;
   }
   if (!wants(cells, now)) return;
   size_t place = place_of(cells, now);
@@ -150,6 +168,7 @@ void Tally::changed(ImageId image, const Block& before, const Block& now, const 
   details.first_tick = std::min(details.first_tick, now.born_tick);
   details.last_tick = std::max(details.last_tick, now.born_tick);
   details.largest_block = std::max(details.largest_block, now.size);
+  add_overhead(now, &details);
 }
 
 void Tally::gone(ImageId image, const Block& block, End how, const wire::Event& event,
@@ -204,7 +223,9 @@ std::optional<Row> Tally::row_at(ImageId image, size_t place) const {
   uint64_t peak = cell.peak_epoch == heap_.peak_epoch() ? cell.peak_bytes
                   : cells.ended                         ? 0
                                                         : cell.live_bytes;
-  if (cell.allocations == 0 && cell.reallocations == 0 && cell.live_blocks == 0 && peak == 0)
+  bool lived = options_.details && cells.details[place].lifetime_ticks > 0;
+  if (cell.allocations == 0 && cell.reallocations == 0 && cell.live_blocks == 0 && peak == 0 &&
+      !lived)
     return std::nullopt;
   Row row;
   row.image = image;
@@ -212,9 +233,11 @@ std::optional<Row> Tally::row_at(ImageId image, size_t place) const {
   if (!plain_) {
     row.stack = cells.keys[place].stack;
     row.thread = cells.keys[place].thread;
-    row.size_class = cells.keys[place].size_class;
+    uint64_t size = cells.keys[place].size;
+    if (options_.exact_size) row.size = size;
+    row.size_class = options_.exact_size ? size_class(size) : static_cast<unsigned>(size);
   }
-  row.amounts = cell;
+  static_cast<Counts&>(row.amounts) = cell;
   row.amounts.peak_bytes = peak;
   if (!options_.details) return row;
   row.details = cells.details[place];

@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "analyze/heap.h"
+#include "analyze/usable_size.h"
 
 namespace malloscope::analyze {
 
-// Of a stack, or of all stacks of a site.
-struct Amounts {
+// What is counted for every stack: with a word beside it, a cache line.
+struct Counts {
   uint64_t allocations = 0;
   uint64_t reallocations = 0;
   uint64_t allocated_bytes = 0;
@@ -23,6 +24,13 @@ struct Amounts {
   uint64_t live_blocks = 0;
   uint64_t temporary = 0;
   uint64_t peak_bytes = 0;  // The share of the peak.
+};
+
+// Of a stack, or of all stacks of a site.
+struct Amounts : Counts {
+  // Filled in by Reading::for_each_row, if the tally was asked for them.
+  uint64_t lifetime_ns = 0;     // Lived by all blocks together; stays at its end, 584 years.
+  uint64_t overhead_bytes = 0;  // Set aside beyond what was asked for, by all calls together.
 
   Amounts& operator+=(const Amounts& other);
 };
@@ -45,14 +53,19 @@ struct Details {
   // Bit k: one of them was born in the k-th of kPeriods equal parts of its image's time in the
   // window. What leaks again and again has many, what was made once at the start has one.
   uint32_t live_periods = 0;
+  // Beyond what was asked for, if the allocator were the one or the other; see TallyOptions.
+  UsableBytes overhead_bytes = {};
 
   Details& operator+=(const Details& other);
 };
 
 struct TallyOptions {
   bool by_thread = false;
-  bool by_size = false;  // By power of two.
+  bool by_size = false;     // By power of two.
+  bool exact_size = false;  // With by_size: by the size itself.
+  bool by_stack = true;     // False: all stacks in one row; no stack can be asked for then.
   bool details = false;
+  bool overhead = false;  // With details: Details::overhead_bytes too.
   // Blocks outside are not looked at. A realloc may bring a block in or take it out.
   uint64_t min_size = 0;
   uint64_t max_size = UINT64_MAX;
@@ -70,6 +83,7 @@ struct Row {
   StackId stack = StackId::kNone;
   ThreadId thread = ThreadId::kNone;  // kNone unless by_thread.
   unsigned size_class = 0;            // 0 unless by_size.
+  uint64_t size = 0;                  // 0 unless exact_size.
   Amounts amounts;
   Details details;  // Empty unless asked for.
 };
@@ -101,19 +115,19 @@ class Tally : public HeapObserver {
 
  private:
   // A cache line. `peak_bytes` counts only if `peak_epoch` is the last one.
-  struct Cell : Amounts {
+  struct Cell : Counts {
     uint64_t peak_epoch = 0;
   };
   struct Key {
     StackId stack;
     ThreadId thread;
-    unsigned size_class;
+    uint64_t size;  // Or its class, or 0.
     bool operator==(const Key&) const = default;
   };
   struct KeyHash {
     size_t operator()(const Key& key) const {
-      uint64_t h = uint64_t{raw(key.stack)} << 32 | uint64_t{raw(key.thread)} << 6 | key.size_class;
-      h *= 0x9e3779b97f4a7c15;
+      uint64_t h = uint64_t{raw(key.stack)} << 32 | uint64_t{raw(key.thread)} << 6;
+      h = (h ^ key.size * 0xd6e8feb86659fd93) * 0x9e3779b97f4a7c15;
       return h ^ h >> 29;
     }
   };
@@ -133,6 +147,7 @@ class Tally : public HeapObserver {
   bool wants(const ImageCells& cells, const Block& block) const;
   ImageCells& cells_of(ImageId image);
   size_t place_of(ImageCells& cells, const Block& block);
+  void add_overhead(const Block& block, Details* details) const;
   // The cell, its share of the peak so far made safe from the change to come.
   Cell& touch(ImageCells& cells, size_t place);
   // Before its live bytes sink: a maximum is always there, or at the end.

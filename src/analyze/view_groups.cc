@@ -5,27 +5,14 @@
 
 #include <unordered_map>
 
-#include "analyze/numbers.h"
 #include "analyze/profile_views.h"
+#include "analyze/view.h"
 #include "symbols/name_rules.h"
 
 namespace malloscope::analyze {
 namespace {
 
 using Kind = Column::Kind;
-
-std::string thread_name(const trace::Image& image, ThreadId thread) {
-  if (raw(thread) == 0 || raw(thread) > image.threads.size()) return "(unknown thread)";
-  const trace::Thread& found = image.threads[raw(thread) - 1];
-  return found.name.empty() ? fmt::format("thread {}", found.tid)
-                            : fmt::format("{} ({})", found.name, found.tid);
-}
-
-std::string size_range(unsigned size_class) {
-  if (size_class == 0) return "0 B";
-  uint64_t low = uint64_t{1} << (size_class - 1);
-  return low == 1 ? "1 B" : fmt::format("{} to {}", bytes_text(low), bytes_text(low * 2 - 1));
-}
 
 struct Group {
   std::string name;  // Unless it is a site.
@@ -63,7 +50,7 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
   std::unordered_map<std::string, size_t> places;
   std::vector<FrameId> shown;
   Amounts total;
-  reading->accounts().tally().for_each_row([&](const Row& row) {
+  reading->for_each_row([&](const Row& row) {
     if (!selector.select(row, &shown)) return;
     FrameTable& frames = reading->frames();
     static const Frame kHidden = {"[hidden]", "", 0, "", false};

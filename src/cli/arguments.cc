@@ -109,6 +109,9 @@ Result<analyze::Query> query_of(const QueryWords& words) {
   };
   time(words.from, "--from", &query.from);
   time(words.to, "--to", &query.to);
+  if (!words.at.empty() && (query.from || query.to))
+    return fail("--at is one instant; it cannot be combined with --from or --to");
+  time(words.at, "--at", &query.to);
   patterns(words.threads, "--thread", &query.threads);
   patterns(words.modules, "--module", &query.frames.modules);
   patterns(words.focus, "--focus", &query.frames.focus);

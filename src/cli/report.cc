@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <csignal>
 #include <filesystem>
 #include <map>
 #include <sstream>
 
 #include "analyze/profile_views.h"
+#include "analyze/view.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "output/json.h"
@@ -55,7 +58,7 @@ struct ReportOptions {
   Color color = Color::kAuto;
   QueryWords query;
   ShapeWords shape;
-  std::string metric, by;
+  std::string metric, by, view;
   bool tree = false, stacks = false, callers = false;
 };
 
@@ -64,7 +67,9 @@ const std::map<std::string, Metric> kMetrics = {{"allocations", Metric::kAllocat
                                                 {"live", Metric::kLive},
                                                 {"peak", Metric::kPeak},
                                                 {"temporary", Metric::kTemporary},
-                                                {"calls", Metric::kCalls}};
+                                                {"calls", Metric::kCalls},
+                                                {"lifetime", Metric::kLifetime},
+                                                {"overhead", Metric::kOverhead}};
 const std::map<std::string, By> kGroups = {{"function", By::kFunction}, {"site", By::kSite},
                                            {"file", By::kFile},         {"module", By::kModule},
                                            {"thread", By::kThread},     {"size", By::kSize}};
@@ -106,6 +111,8 @@ int profile(const ReportOptions& options, analyze::Query query) {
   wanted.top = options.json ? options.shape.top : shape.top;
   query.tally.by_thread |= wanted.by == By::kThread;
   query.tally.by_size |= wanted.by == By::kSize;
+  query.tally.details |= wanted.metric == Metric::kLifetime || wanted.metric == Metric::kOverhead;
+  query.tally.overhead |= wanted.metric == Metric::kOverhead;
 
   int exit_code = kOk;
   std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, query, &exit_code);
@@ -117,6 +124,41 @@ int profile(const ReportOptions& options, analyze::Query query) {
                                                         : by_group(reading.get(), query, wanted);
   return print_answer(reading.get(), std::move(answer), shape, options.json, options.color,
                       query.full_names);
+}
+
+int view(const ReportOptions& options, analyze::Query query) {
+  const analyze::ViewKind& kind = *analyze::find_view(options.view);
+  bool at = !options.query.at.empty();
+  if (Result<void> good = suits(kind, query, at); !good)
+    return complain(kUsage, good.error().sentence);
+  analyze::Shape shape = shape_of(options.shape);
+  constexpr size_t kRows = 10;  // Most views have more than one table.
+  if (shape.top == 0 && !options.json) shape.top = kRows;
+  std::unique_ptr<analyze::View> view = kind.make(query, {at, shape.top});
+  view->prepare(&query);
+  Result<trace::Overview> overview = trace::overview(options.trace);
+  if (!overview) return complain(kUnreadable, overview.error().sentence);
+
+  int exit_code = kOk;
+  std::unique_ptr<analyze::Reading> reading =
+      read_trace(options.trace, query, &exit_code,
+                 [&](analyze::Heap* heap) { view->attach(heap, *overview); });
+  if (!reading) return exit_code;
+  return print_answer(reading.get(), view->answer(reading.get(), query), shape, options.json,
+                      options.color, query.full_names);
+}
+
+std::string view_help() {
+  std::string text = "Instead of a profile, one of:";
+  for (const analyze::ViewKind& kind : analyze::views())
+    text += fmt::format("\n{:<10} {}", kind.name, kind.help);
+  return text;
+}
+
+Words view_names() {
+  Words names;
+  for (const analyze::ViewKind& kind : analyze::views()) names.emplace_back(kind.name);
+  return names;
 }
 
 }  // namespace
@@ -131,10 +173,11 @@ int main_report(const Words& words) {
   add_trace(app, &options.trace);
   add_json(app, &options.json, "One JSON object with all totals and sites, or with the profile");
   constexpr const char* kProfile = "Profiles";
-  app.add_option("--metric", options.metric, listed(keys_of(kMetrics)) + " [peak]")
-      ->check(one_of(keys_of(kMetrics)))
-      ->type_name("METRIC")
-      ->group(kProfile);
+  CLI::Option* metric =
+      app.add_option("--metric", options.metric, listed(keys_of(kMetrics)) + " [peak]")
+          ->check(one_of(keys_of(kMetrics)))
+          ->type_name("METRIC")
+          ->group(kProfile);
   CLI::Option* by = app.add_option("--by", options.by, listed(keys_of(kGroups)) + " [function]")
                         ->check(one_of(keys_of(kGroups)))
                         ->type_name("WHAT")
@@ -146,21 +189,38 @@ int main_report(const Words& words) {
                      ->group(kProfile)
                      ->excludes(by)
                      ->excludes(tree);
-  app.add_flag("--callers", options.callers, "Each function between its callers and its callees")
-      ->group(kProfile)
+  auto* callers = app.add_flag("--callers", options.callers,
+                               "Each function between its callers and its callees")
+                      ->group(kProfile)
+                      ->excludes(by)
+                      ->excludes(tree)
+                      ->excludes(stacks);
+  app.add_option("--view", options.view, view_help())
+      ->check(one_of(view_names()))
+      ->type_name("VIEW")
+      ->group("Views")
+      ->excludes(metric)
       ->excludes(by)
       ->excludes(tree)
-      ->excludes(stacks);
+      ->excludes(stacks)
+      ->excludes(callers);
+  app.add_option("--at", options.query.at, "The instant to look at: 2.5s, 40%, peak, end")
+      ->type_name("TIME")
+      ->group("Views");
   add_shape(app, &options.shape, "Rows of whatever is listed [all in JSON]");
   add_query(app, &options.query);
   add_color(app, &options.color);
   if (auto code =
           parse(app, words,
                 "malloscope report app.mscope --metric live --by site --from 50%\n"
+                "  malloscope report app.mscope --view peak --at 40%\n"
                 "  malloscope report app.mscope --metric allocated --callers --focus parse"))
     return *code;
   Result<analyze::Query> query = query_of(options.query);
   if (!query) return complain(kUsage, query.error().sentence);
+  if (!options.query.at.empty() && options.view.empty())
+    return complain(kUsage, "--at is for --view; to profile up to a moment use --to");
+  if (!options.view.empty()) return view(options, *query);
   bool profiled = !options.metric.empty() || !options.by.empty() || options.tree ||
                   options.stacks || options.callers || !query->frames.empty() ||
                   !query->threads.empty() || !options.shape.columns.empty() ||

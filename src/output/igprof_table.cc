@@ -29,6 +29,10 @@ const char* counter_name(Metric metric) {
       return "MEM_TEMPORARY";
     case Metric::kCalls:
       return "MEM_CALLS";
+    case Metric::kLifetime:
+      return "MEM_LIFETIME";
+    case Metric::kOverhead:
+      return "MEM_OVERHEAD";
   }
   return "";
 }

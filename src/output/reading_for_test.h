@@ -39,8 +39,9 @@ struct MadeUp {
   std::unique_ptr<analyze::Accounts> accounts;
   uint64_t tick = 1000;
 
-  explicit MadeUp(analyze::Selection selection = {})
-      : accounts(std::make_unique<analyze::Accounts>(selection)) {
+  explicit MadeUp(analyze::Selection selection = {}, analyze::Window window = {},
+                  analyze::TallyOptions options = {})
+      : accounts(std::make_unique<analyze::Accounts>(selection, window, options)) {
     tables.header.version = 1;
     tables.header.ns_per_tick = 100;
     tables.header.start_tick = 1000;
@@ -85,13 +86,15 @@ struct MadeUp {
   }
 
   void show(wire::Kind kind, wire::Op op, uint64_t address, uint64_t size, uint32_t stack,
-            uint32_t image = 1) {
+            uint32_t image = 1, uint32_t thread = 1, uint64_t other = 0, uint8_t flags = 0) {
     wire::Event event;
     event.tick = tick += 1000;
     event.address = address;
     event.size = size;
     event.stack = StackId{stack};
-    event.thread = ThreadId{1};
+    event.thread = ThreadId{thread};
+    event.other = other;
+    event.flags = flags;
     event.image = ImageId{image};
     event.kind = kind;
     event.op = op;

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// A view answers a question that a profile cannot: it looks at every block while the
+// trace is read, and makes an Answer of what it saw. One view is one file,
+// view_<name>.cc; the list of them all is in views.cc.
+
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/answer.h"
+#include "analyze/query.h"
+#include "analyze/reading.h"
+#include "analyze/row_selector.h"
+#include "trace/event_stream.h"
+
+namespace malloscope::analyze {
+
+class View {
+ public:
+  virtual ~View() = default;
+  // Before the trace is read: adds to the query what the view needs of the tally.
+  virtual void prepare(Query* query) { (void)query; }
+  // Before the first event: adds its observers. The view must outlive the heap.
+  virtual void attach(Heap* heap, const trace::Overview& overview) { (void)heap, (void)overview; }
+  virtual Answer answer(Reading* reading, const Query& query) = 0;
+};
+
+struct ViewOptions {
+  bool at = false;  // Asked about one instant, which is the query's `to`.
+  size_t top = 0;   // Rows of each list that the reader will see; 0: all.
+};
+
+struct ViewKind {
+  std::string_view name;
+  std::string_view help;  // The question it answers.
+  std::unique_ptr<View> (*make)(const Query& query, const ViewOptions& options);
+  bool has_instant = false;  // Whether it can be asked --at.
+  bool has_stacks = true;    // Whether --focus, --thread and the like have a meaning.
+  bool has_sizes = true;     // Whether --min-size and --max-size have.
+};
+
+std::span<const ViewKind> views();
+const ViewKind* find_view(std::string_view name);
+// An error if the query asks for something that has no meaning in this view.
+Result<void> suits(const ViewKind& view, const Query& query, bool at);
+
+// One for each file view_<name>.cc.
+std::unique_ptr<View> peak_view(const Query& query, const ViewOptions& options);
+std::unique_ptr<View> lifetimes_view(const Query& query, const ViewOptions& options);
+std::unique_ptr<View> sizes_view(const Query& query, const ViewOptions& options);
+std::unique_ptr<View> threads_view(const Query& query, const ViewOptions& options);
+std::unique_ptr<View> growth_view(const Query& query, const ViewOptions& options);
+std::unique_ptr<View> churn_view(const Query& query, const ViewOptions& options);
+std::unique_ptr<View> rss_view(const Query& query, const ViewOptions& options);
+std::unique_ptr<View> mappings_view(const Query& query, const ViewOptions& options);
+std::unique_ptr<View> pages_view(const Query& query, const ViewOptions& options);
+
+// The sites of the stacks that a query lets through, numbered as they are met.
+class SiteIndex {
+ public:
+  SiteIndex(Reading* reading, const Query& query)
+      : reading_(*reading), query_(query), selector_(reading, query) {}
+
+  // Nothing if the filters leave the stack out.
+  std::optional<size_t> site_of(ImageId image, StackId stack, ThreadId thread);
+  size_t size() const { return frames_.size(); }
+  const NamedFrame& frame(size_t site) const { return frames_[site]; }
+  // The frames that are shown, innermost first.
+  std::vector<NamedFrame> stack(ImageId image, StackId stack, ThreadId thread);
+
+ private:
+  NamedFrame named(FrameId frame);
+
+  Reading& reading_;
+  const Query& query_;
+  RowSelector selector_;
+  std::vector<NamedFrame> frames_;
+  std::unordered_map<uint64_t, size_t> places_;
+  std::vector<FrameId> shown_;  // Scratch.
+};
+
+// A T for each stack of each image; if asked, for each thread that allocated by it.
+template <typename T>
+class StackRows {
+ public:
+  struct Entry {
+    ImageId image;
+    StackId stack;
+    ThreadId thread;  // kNone unless by_thread.
+    T value;
+  };
+  explicit StackRows(bool by_thread) : by_thread_(by_thread) {}
+
+  T& at(ImageId image, StackId stack, ThreadId thread) {
+    if (raw(image) >= images_.size()) images_.resize(raw(image) + size_t{1});
+    Places& places = images_[raw(image)];
+    if (by_thread_) {
+      uint64_t key = uint64_t{raw(stack)} << 32 | raw(thread);
+      auto [place, fresh] = places.by_thread.try_emplace(key, entries_.size());
+      if (fresh) entries_.push_back({image, stack, thread, T{}});
+      return entries_[place->second].value;
+    }
+    if (raw(stack) >= places.by_stack.size())
+      places.by_stack.resize(std::max(raw(stack) + size_t{1}, places.by_stack.size() * 2), 0);
+    size_t& place = places.by_stack[raw(stack)];  // 0: none yet.
+    if (place == 0) {
+      entries_.push_back({image, stack, ThreadId::kNone, T{}});
+      place = entries_.size();
+    }
+    return entries_[place - 1].value;
+  }
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  struct Places {
+    std::vector<size_t> by_stack;
+    std::unordered_map<uint64_t, size_t> by_thread;
+  };
+  bool by_thread_;
+  std::vector<Places> images_;  // By id.
+  std::vector<Entry> entries_;
+};
+
+// Equal parts of the time that a window covers.
+class TimeSlices {
+ public:
+  TimeSlices() = default;
+  TimeSlices(const Window& window, const trace::Overview& overview, size_t count);
+  size_t count() const { return count_; }
+  size_t of(uint64_t tick) const;
+  uint64_t begin(size_t slice) const;  // begin(count()) is the end of the last.
+  uint64_t ticks() const { return to_ - from_; }
+
+ private:
+  uint64_t from_ = 0, to_ = 1, width_ = 1;
+  size_t count_ = 1;
+};
+
+// "worker (1234)".
+std::string thread_name(const trace::Image& image, ThreadId thread);
+// "64 B to 127 B"; see size_class().
+std::string size_range(unsigned size_class);
+
+// The totals of `report --json`, as members of "totals".
+void add_totals(const Reading& reading, Answer* answer);
+// Says so if what is shown is less than the whole.
+void add_filter_note(uint64_t shown, uint64_t whole, Answer* answer);
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long blocks live. Every block that was allocated in the window counts once, for the
+// site that allocated it first: a realloc goes on with its life.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "analyze/log_histogram.h"
+#include "analyze/numbers.h"
+#include "analyze/origins.h"
+#include "analyze/view.h"
+
+namespace malloscope::analyze {
+namespace {
+
+using Kind = Column::Kind;
+
+// Of the blocks of a stack, or of a site.
+struct Lives {
+  uint64_t blocks = 0;
+  uint64_t never_freed = 0;
+  uint64_t longest_ns = 0;  // Of those that ended.
+  LogHistogram ended_ns;
+
+  Lives& operator+=(const Lives& other) {
+    blocks += other.blocks;
+    never_freed += other.never_freed;
+    longest_ns = std::max(longest_ns, other.longest_ns);
+    ended_ns += other.ended_ns;
+    return *this;
+  }
+};
+
+class LifetimesView : public View, public HeapObserver {
+ public:
+  explicit LifetimesView(const Query& query)
+      : rows_(!query.threads.empty()),
+        min_size_(query.tally.min_size),
+        max_size_(query.tally.max_size) {}
+
+  void attach(Heap* heap, const trace::Overview& overview) override {
+    from_tick_ = heap->window().from_tick;
+    ns_per_tick_ = overview.header.ns_per_tick;
+    heap->add_observer(this);
+  }
+
+  void made(ImageId image, const Block& block, const wire::Event&, bool counts) override {
+    if (counts && wants(block)) ++rows_.at(image, block.stack, block.thread).blocks;
+  }
+  void changed(ImageId image, const Block& before, const Block& now, const wire::Event&,
+               bool) override {
+    origins_.changed(image, before, now);
+  }
+  void gone(ImageId image, const Block& block, End, const wire::Event& event, bool) override {
+    Block origin = origins_.take(image, block);
+    if (origin.born_tick < from_tick_ || !wants(origin)) return;
+    Lives& lives = rows_.at(image, origin.stack, origin.thread);
+    uint64_t ticks = event.tick > origin.born_tick ? event.tick - origin.born_tick : 0;
+    auto ns = static_cast<uint64_t>(static_cast<double>(ticks) * ns_per_tick_);
+    lives.ended_ns.add(ns);
+    lives.longest_ns = std::max(lives.longest_ns, ns);
+  }
+  void left(ImageId image, const BlockTable& live) override {
+    live.for_each([&](const Block& block) {
+      Block origin = origins_.take(image, block);
+      if (origin.born_tick < from_tick_ || !wants(origin)) return;
+      ++rows_.at(image, origin.stack, origin.thread).never_freed;
+    });
+  }
+
+  Answer answer(Reading* reading, const Query& query) override {
+    SiteIndex sites(reading, query);
+    std::vector<Lives> lives;
+    Lives all;
+    for (const auto& entry : rows_.entries()) {
+      std::optional<size_t> site = sites.site_of(entry.image, entry.stack, entry.thread);
+      if (!site) continue;
+      if (*site >= lives.size()) lives.resize(*site + 1);
+      lives[*site] += entry.value;
+      all += entry.value;
+    }
+
+    Answer answer;
+    if (all.blocks == 0)
+      answer.headline = "No block was allocated";
+    else if (all.never_freed == all.blocks)
+      answer.headline =
+          fmt::format("None of {} was freed", count_text(all.blocks, "block", "blocks"));
+    else
+      answer.headline = fmt::format(
+          "Half of the blocks live no longer than {}, nine in ten {}; {} of {} are never freed",
+          duration_text(all.ended_ns.quantile(0.5)), duration_text(all.ended_ns.quantile(0.9)),
+          percent_text(all.never_freed, all.blocks), grouped(all.blocks));
+    answer.facts = {{"blocks", all.blocks},
+                    {"never_freed", all.never_freed},
+                    {"median_ns", all.ended_ns.quantile(0.5)},
+                    {"p90_ns", all.ended_ns.quantile(0.9)},
+                    {"longest_ns", all.longest_ns}};
+    add_totals(*reading, &answer);
+    answer.tables.push_back(by_site(sites, lives, all));
+    answer.tables.push_back(histogram(all));
+    answer.notes.push_back(
+        "median, p90 and longest are of blocks that were freed; the first two to within 6 %, or a "
+        "tick of the clock, 100 ns. A realloc goes on with a block's life.");
+    add_filter_note(all.blocks, reading->accounts().totals().allocations, &answer);
+    return answer;
+  }
+
+ private:
+  bool wants(const Block& block) const {
+    return block.size >= min_size_ && block.size <= max_size_;
+  }
+
+  static Table by_site(const SiteIndex& sites, const std::vector<Lives>& lives, const Lives& all) {
+    Table table;
+    table.key = "sites";
+    table.columns = {{"blocks", "blocks", Kind::kCount},
+                     {"share", "", Kind::kShare},
+                     {"median_ns", "median", Kind::kDuration},
+                     {"p90_ns", "p90", Kind::kDuration},
+                     {"longest_ns", "longest", Kind::kDuration},
+                     {"never_freed", "never freed", Kind::kCount},
+                     {"frame", "site", Kind::kFrame}};
+    std::vector<size_t> order(lives.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      if (lives[a].blocks != lives[b].blocks) return lives[a].blocks > lives[b].blocks;
+      return sites.frame(a).function < sites.frame(b).function;
+    });
+    for (size_t i : order) {
+      const Lives& l = lives[i];
+      TableRow row;
+      row.cells = {l.blocks, Share{l.blocks, all.blocks}};
+      if (l.never_freed == l.blocks)  // There is no lifetime to tell.
+        row.cells.resize(5);
+      else
+        for (uint64_t ns : {l.ended_ns.quantile(0.5), l.ended_ns.quantile(0.9), l.longest_ns})
+          row.cells.emplace_back(ns);
+      row.cells.emplace_back(l.never_freed);
+      row.cells.emplace_back(sites.frame(i));
+      table.rows.push_back(std::move(row));
+    }
+    return table;
+  }
+
+  Table histogram(const Lives& all) const {
+    Table table;
+    table.key = "histogram";
+    table.title = "All blocks, by how long they lived";
+    table.list = false;
+    table.columns = {{"from_ns", "from", Kind::kDuration, false},
+                     {"below_ns", "to below", Kind::kDuration, false},
+                     {"blocks", "blocks", Kind::kCount},
+                     {"share", "", Kind::kShare},
+                     {"lived", "lived", Kind::kText}};
+    auto add = [&](Cell from, Cell below, uint64_t blocks, std::string lived) {
+      table.rows.push_back({{std::move(from), std::move(below), blocks, Share{blocks, all.blocks},
+                             std::move(lived)}});
+    };
+    // What is shorter than a tick of the clock was measured as nothing: one row.
+    auto tick = static_cast<unsigned>(std::bit_width(static_cast<uint64_t>(ns_per_tick_)));
+    unsigned first = std::max(tick, 1u), highest = 0;
+    for (unsigned k = first; k < 64; ++k)
+      if (all.ended_ns.of_width(k) > 0) highest = k;
+    uint64_t shorter = 0, bound = uint64_t{1} << (first - 1);
+    for (unsigned k = 0; k < first; ++k) shorter += all.ended_ns.of_width(k);
+    if (shorter > 0)
+      add(uint64_t{0}, bound, shorter, fmt::format("less than {}", duration_text(bound)));
+    for (unsigned k = first; k <= highest; ++k) {
+      uint64_t low = uint64_t{1} << (k - 1), blocks = all.ended_ns.of_width(k);
+      if (table.rows.empty() && blocks == 0) continue;
+      add(low, low * 2, blocks,
+          fmt::format("{} to {}", duration_text(low), duration_text(low * 2)));
+    }
+    if (all.never_freed > 0) add({}, {}, all.never_freed, "never freed");
+    return table;
+  }
+
+  StackRows<Lives> rows_;
+  Origins origins_;
+  uint64_t min_size_, max_size_;
+  uint64_t from_tick_ = 0;
+  double ns_per_tick_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<View> lifetimes_view(const Query& query, const ViewOptions&) {
+  return std::make_unique<LifetimesView>(query);
+}
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which sizes are asked for: exactly, by powers of two, and over time. A realloc counts
+// with what it added, for the size that it made; so every column adds up.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "analyze/numbers.h"
+#include "analyze/profile_views.h"
+#include "analyze/view.h"
+
+namespace malloscope::analyze {
+namespace {
+
+using Kind = Column::Kind;
+
+struct Slice {
+  uint64_t allocations = 0;
+  uint64_t reallocations = 0;
+  uint64_t allocated_bytes = 0;
+  uint64_t largest = 0;
+  int64_t live_change = 0;
+};
+constexpr size_t kSlices = 10;
+using Slices = std::array<Slice, kSlices>;
+
+class SizesView : public View, public HeapObserver {
+ public:
+  explicit SizesView(const Query& query)
+      : by_stack_(!query.frames.empty() || !query.threads.empty()),
+        rows_(!query.threads.empty()),
+        min_size_(query.tally.min_size),
+        max_size_(query.tally.max_size) {}
+
+  // Stacks matter only where some are left out; without them there are far fewer rows.
+  void prepare(Query* query) override {
+    query->tally.by_size = query->tally.exact_size = true;
+    query->tally.by_stack = by_stack_;
+  }
+
+  void attach(Heap* heap, const trace::Overview& overview) override {
+    slices_ = TimeSlices(heap->window(), overview, kSlices);
+    heap->add_observer(this);
+  }
+
+  void made(ImageId image, const Block& block, const wire::Event&, bool counts) override {
+    if (!wants(block)) return;
+    Slice& slice = slice_of(image, block, block.born_tick);
+    slice.live_change += static_cast<int64_t>(block.size);
+    if (!counts) return;
+    ++slice.allocations;
+    slice.allocated_bytes += block.size;
+    slice.largest = std::max(slice.largest, block.size);
+  }
+  void changed(ImageId image, const Block& before, const Block& now, const wire::Event&,
+               bool counts) override {
+    if (wants(before))
+      slice_of(image, before, now.born_tick).live_change -= static_cast<int64_t>(before.size);
+    if (!wants(now)) return;
+    Slice& slice = slice_of(image, now, now.born_tick);
+    slice.live_change += static_cast<int64_t>(now.size);
+    if (!counts) return;
+    ++slice.reallocations;
+    if (now.size > before.size) slice.allocated_bytes += now.size - before.size;
+    slice.largest = std::max(slice.largest, now.size);
+  }
+  void gone(ImageId image, const Block& block, End, const wire::Event& event, bool) override {
+    if (wants(block))
+      slice_of(image, block, event.tick).live_change -= static_cast<int64_t>(block.size);
+  }
+
+  Answer answer(Reading* reading, const Query& query) override {
+    RowSelector selector(reading, query);
+    std::vector<FrameId> shown;
+    std::map<uint64_t, Amounts> exact;
+    std::array<Amounts, 65> classes = {};
+    Amounts total;
+    reading->accounts().tally().for_each_row([&](const Row& row) {
+      if (by_stack_ && !selector.select(row, &shown)) return;
+      exact[row.size] += row.amounts;
+      classes[row.size_class] += row.amounts;
+      total += row.amounts;
+    });
+    Slices over_time = {};
+    for (const auto& entry : rows_.entries()) {
+      Row row;
+      row.image = entry.image, row.stack = entry.stack, row.thread = entry.thread;
+      if (by_stack_ && !selector.select(row, &shown)) continue;
+      for (size_t i = 0; i < kSlices; ++i) {
+        over_time[i].allocations += entry.value[i].allocations;
+        over_time[i].reallocations += entry.value[i].reallocations;
+        over_time[i].allocated_bytes += entry.value[i].allocated_bytes;
+        over_time[i].largest = std::max(over_time[i].largest, entry.value[i].largest);
+        over_time[i].live_change += entry.value[i].live_change;
+      }
+    }
+
+    Answer answer;
+    answer.headline = sentence(exact, total);
+    answer.facts = {{"different_sizes", uint64_t{exact.size()}}};
+    add_totals(*reading, &answer);
+    answer.tables.push_back(exact_table(exact, total));
+    answer.tables.push_back(class_table(classes, total));
+    answer.tables.push_back(time_table(over_time, reading->tables()));
+    add_filter_note(total.allocations, reading->accounts().totals().allocations, &answer);
+    return answer;
+  }
+
+ private:
+  bool wants(const Block& block) const {
+    return block.size >= min_size_ && block.size <= max_size_;
+  }
+
+  Slice& slice_of(ImageId image, const Block& block, uint64_t tick) {
+    return rows_.at(image, by_stack_ ? block.stack : StackId::kNone,
+                    block.thread)[slices_.of(tick)];
+  }
+
+  static std::string sentence(const std::map<uint64_t, Amounts>& exact, const Amounts& total) {
+    uint64_t before = 0;
+    for (const auto& [size, amounts] : exact) {
+      before += amounts.allocations;
+      if (before * 2 < total.allocations || total.allocations == 0) continue;
+      return fmt::format("Half of {} ask for {} or less; {} together, {} on average",
+                         count_text(total.allocations, "allocation", "allocations"),
+                         bytes_text(size), bytes_text(total.allocated_bytes),
+                         bytes_text(total.allocated_bytes / total.allocations));
+    }
+    return "No block was allocated";
+  }
+
+  static std::vector<Column> columns(Column first) {
+    return {std::move(first),
+            {"allocations", "allocations", Kind::kCount},
+            {"share", "", Kind::kShare},
+            {"reallocations", "reallocs", Kind::kCount, false},
+            {"allocated_bytes", "allocated", Kind::kBytes},
+            {"bytes_share", "", Kind::kShare},
+            {"peak_bytes", "at peak", Kind::kBytes},
+            {"live_bytes", "live at end", Kind::kBytes},
+            {"live_blocks", "live blocks", Kind::kCount}};
+  }
+  static TableRow row(Cell first, const Amounts& a, const Amounts& total) {
+    TableRow row;
+    row.cells = {
+        std::move(first), a.allocations,     Share{a.allocations, total.allocations},
+        a.reallocations,  a.allocated_bytes, Share{a.allocated_bytes, total.allocated_bytes},
+        a.peak_bytes,     a.live_bytes,      a.live_blocks};
+    return row;
+  }
+
+  static Table exact_table(const std::map<uint64_t, Amounts>& exact, const Amounts& total) {
+    Table table;
+    table.key = "sizes";
+    table.title = "The sizes most asked for";
+    table.columns = columns({"size", "size", Kind::kCount});
+    std::vector<std::pair<uint64_t, const Amounts*>> order;
+    for (const auto& [size, amounts] : exact) order.emplace_back(size, &amounts);
+    std::ranges::stable_sort(order, [](const auto& a, const auto& b) {
+      return value(*a.second, Metric::kCalls) > value(*b.second, Metric::kCalls);
+    });
+    for (const auto& [size, amounts] : order) table.rows.push_back(row(size, *amounts, total));
+    return table;
+  }
+
+  static Table class_table(const std::array<Amounts, 65>& classes, const Amounts& total) {
+    Table table;
+    table.key = "classes";
+    table.title = "By powers of two";
+    table.list = false;
+    table.columns = columns({"range", "size", Kind::kText});
+    table.columns.push_back({"from_size", "", Kind::kCount, false});
+    for (unsigned k = 0; k < classes.size(); ++k) {
+      const Amounts& a = classes[k];
+      if (value(a, Metric::kCalls) == 0 && a.live_blocks == 0 && a.peak_bytes == 0) continue;
+      table.rows.push_back(row(size_range(k), a, total));
+      table.rows.back().cells.emplace_back(k == 0 ? uint64_t{0} : uint64_t{1} << (k - 1));
+    }
+    return table;
+  }
+
+  Table time_table(const Slices& slices, const trace::Tables& tables) const {
+    Table table;
+    table.key = "slices";
+    table.title = "Over time";
+    table.list = false;
+    table.columns = {{"from_ns", "from", Kind::kTime},
+                     {"to_ns", "to", Kind::kTime},
+                     {"allocations", "allocations", Kind::kCount},
+                     {"reallocations", "reallocs", Kind::kCount, false},
+                     {"allocated_bytes", "allocated", Kind::kBytes},
+                     {"average_size", "average", Kind::kBytes},
+                     {"largest_size", "largest", Kind::kBytes},
+                     {"live_bytes", "live at its end", Kind::kBytes}};
+    int64_t live = 0;
+    for (size_t i = 0; i < kSlices; ++i) {
+      const Slice& slice = slices[i];
+      live += slice.live_change;
+      uint64_t calls = slice.allocations + slice.reallocations;
+      table.rows.push_back({{tables.time_ns(slices_.begin(i)), tables.time_ns(slices_.begin(i + 1)),
+                             slice.allocations, slice.reallocations, slice.allocated_bytes,
+                             calls == 0 ? Cell{} : Cell{slice.allocated_bytes / calls},
+                             slice.largest, static_cast<uint64_t>(std::max<int64_t>(live, 0))}});
+    }
+    return table;
+  }
+
+  bool by_stack_;
+  TimeSlices slices_;
+  StackRows<Slices> rows_;
+  uint64_t min_size_, max_size_;
+};
+
+}  // namespace
+
+std::unique_ptr<View> sizes_view(const Query& query, const ViewOptions&) {
+  return std::make_unique<SizesView>(query);
+}
+
+}  // namespace malloscope::analyze

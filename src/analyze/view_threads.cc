@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who allocates and who frees. A block belongs to the thread that allocated it, or that
+// reallocated it last; what another thread frees has crossed over, which allocators pay for.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <unordered_map>
+
+#include "analyze/numbers.h"
+#include "analyze/view.h"
+
+namespace malloscope::analyze {
+namespace {
+
+using Kind = Column::Kind;
+
+class ThreadsView : public View, public HeapObserver {
+ public:
+  explicit ThreadsView(const Query& query)
+      : by_stack_(!query.frames.empty() || !query.threads.empty()),
+        min_size_(query.tally.min_size),
+        max_size_(query.tally.max_size) {}
+
+  void prepare(Query* query) override { query->tally.by_thread = true; }
+  void attach(Heap* heap, const trace::Overview&) override { heap->add_observer(this); }
+
+  void gone(ImageId image, const Block& block, End how, const wire::Event& event,
+            bool counts) override {
+    if (!counts || how == End::kLost || block.size < min_size_ || block.size > max_size_) return;
+    if (raw(image) >= freed_.size()) freed_.resize(raw(image) + size_t{1});
+    Freed& freed =
+        freed_[raw(image)].at(by_stack_ ? block.stack : StackId::kNone, block.thread, event.thread);
+    ++freed.blocks;
+    freed.bytes += block.size;
+  }
+
+  Answer answer(Reading* reading, const Query& query) override {
+    RowSelector selector(reading, query);
+    std::vector<FrameId> shown;
+    std::map<std::pair<ImageId, ThreadId>, Line> lines;
+    std::map<std::tuple<ImageId, ThreadId, ThreadId>, Freed> matrix;
+    Line all;
+    reading->accounts().tally().for_each_row([&](const Row& row) {
+      if (by_stack_ && !selector.select(row, &shown)) return;
+      lines[{row.image, row.thread}].amounts += row.amounts;
+      all.amounts += row.amounts;
+    });
+    for (uint32_t image = 1; image < freed_.size(); ++image)
+      for (const auto& [key, freed] : freed_[image].all) {
+        Row row;
+        row.image = ImageId{image}, row.stack = key.stack, row.thread = key.maker;
+        if (by_stack_ && !selector.select(row, &shown)) continue;
+        matrix[{row.image, key.maker, key.freer}] += freed;
+        bool own = key.maker == key.freer;
+        (own ? lines[{row.image, key.freer}].own : lines[{row.image, key.freer}].others) += freed;
+        if (!own) lines[{row.image, key.maker}].by_others += freed;
+        (own ? all.own : all.others) += freed;
+      }
+
+    Answer answer;
+    uint64_t frees = all.own.blocks + all.others.blocks;
+    answer.headline =
+        fmt::format("{} of {} are of another thread's blocks ({}); {}",
+                    percent_text(all.others.blocks, frees), count_text(frees, "free", "frees"),
+                    bytes_text(all.others.bytes), count_text(lines.size(), "thread", "threads"));
+    answer.facts = {{"frees", frees},
+                    {"frees_of_others", all.others.blocks},
+                    {"freed_of_others_bytes", all.others.bytes}};
+    add_totals(*reading, &answer);
+
+    Table table;
+    table.key = "threads";
+    table.columns = {{"allocations", "allocations", Kind::kCount},
+                     {"share", "", Kind::kShare},
+                     {"allocated_bytes", "allocated", Kind::kBytes},
+                     {"reallocations", "reallocs", Kind::kCount, false},
+                     {"live_bytes", "live", Kind::kBytes, false},
+                     {"own_frees", "frees own", Kind::kCount},
+                     {"frees_of_others", "frees others'", Kind::kCount},
+                     {"freed_by_others", "freed by others", Kind::kCount},
+                     {"pid", "", Kind::kCount, false},
+                     {"thread", "thread", Kind::kText}};
+    for (const auto& [key, line] : lines) {
+      const trace::Image& image = reading->tables().image(key.first);
+      TableRow row;
+      row.cells = {line.amounts.allocations,
+                   Share{line.amounts.allocations, all.amounts.allocations},
+                   line.amounts.allocated_bytes,
+                   line.amounts.reallocations,
+                   line.amounts.live_bytes,
+                   line.own.blocks,
+                   line.others.blocks,
+                   line.by_others.blocks,
+                   static_cast<uint64_t>(image.pid),
+                   thread_name(image, key.second)};
+      table.rows.push_back(std::move(row));
+    }
+    heaviest_rows_first(&table, 0);
+    answer.tables.push_back(std::move(table));
+
+    Table pairs;
+    pairs.key = "matrix";
+    pairs.title = "Who frees whose blocks";
+    pairs.columns = {{"frees", "frees", Kind::kCount},
+                     {"share", "", Kind::kShare},
+                     {"freed_bytes", "bytes", Kind::kBytes},
+                     {"pid", "", Kind::kCount, false},
+                     {"allocated_by", "allocated by", Kind::kText},
+                     {"freed_by", "freed by", Kind::kText}};
+    for (const auto& [key, freed] : matrix) {
+      const auto& [image_id, maker, freer] = key;
+      const trace::Image& image = reading->tables().image(image_id);
+      TableRow row;
+      row.cells = {freed.blocks,
+                   Share{freed.blocks, frees},
+                   freed.bytes,
+                   static_cast<uint64_t>(image.pid),
+                   thread_name(image, maker),
+                   maker == freer ? std::string("itself") : thread_name(image, freer)};
+      pairs.rows.push_back(std::move(row));
+    }
+    heaviest_rows_first(&pairs, 0);
+    // Those that stay in one thread are told above.
+    std::ranges::stable_partition(pairs.rows, [](const TableRow& row) {
+      return std::get<std::string>(row.cells[5]) != "itself";
+    });
+    answer.tables.push_back(std::move(pairs));
+    add_filter_note(all.amounts.allocations, reading->accounts().totals().allocations, &answer);
+    return answer;
+  }
+
+ private:
+  struct Freed {
+    uint64_t blocks = 0;
+    uint64_t bytes = 0;
+    Freed& operator+=(const Freed& other) {
+      blocks += other.blocks;
+      bytes += other.bytes;
+      return *this;
+    }
+  };
+  struct Line {
+    Amounts amounts;
+    Freed own, others, by_others;
+  };
+  // Of one image.
+  struct FreedTable {
+    struct Key {
+      StackId stack;  // kNone unless stacks are asked for.
+      ThreadId maker, freer;
+      bool operator==(const Key&) const = default;
+    };
+    struct Hash {
+      size_t operator()(const Key& key) const {
+        uint64_t h = (uint64_t{raw(key.stack)} << 32 | raw(key.maker)) * 0x9e3779b97f4a7c15;
+        h = (h ^ raw(key.freer)) * 0xd6e8feb86659fd93;
+        return h ^ h >> 32;
+      }
+    };
+    std::unordered_map<Key, Freed, Hash> all;
+    // Most frees are like the one before.
+    Key last_key = {};
+    Freed* last = nullptr;
+
+    Freed& at(StackId stack, ThreadId maker, ThreadId freer) {
+      Key key = {stack, maker, freer};
+      if (!last || !(key == last_key)) last = &all[key], last_key = key;
+      return *last;
+    }
+  };
+
+  static void heaviest_rows_first(Table* table, size_t column) {
+    std::ranges::stable_sort(table->rows, [column](const TableRow& a, const TableRow& b) {
+      return std::get<uint64_t>(a.cells[column]) > std::get<uint64_t>(b.cells[column]);
+    });
+  }
+
+  bool by_stack_;
+  uint64_t min_size_, max_size_;
+  std::deque<FreedTable> freed_;  // By image; stay where they are.
+};
+
+}  // namespace
+
+std::unique_ptr<View> threads_view(const Query& query, const ViewOptions&) {
+  return std::make_unique<ThreadsView>(query);
+}
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of the views, and what several of them need.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/numbers.h"
+#include "analyze/view.h"
+#include "symbols/name_rules.h"
+
+namespace malloscope::analyze {
+namespace {
+
+constexpr ViewKind kViews[] = {
+    {"peak", "what the heap held at its highest moment, or --at any", peak_view, true},
+    {"lifetimes", "how long blocks live, by site", lifetimes_view},
+    {"sizes", "which sizes are asked for, and when", sizes_view},
+    {"threads", "who allocates and who frees", threads_view},
+    {"growth", "blocks that grow step by step, and the reserve() to say instead", growth_view},
+    {"churn", "blocks thrown away at once, and how many a second", churn_view},
+    {"rss", "why more is resident than the heap holds", rss_view, false, false, false},
+    {"mappings", "what is still mapped by mmap, by site", mappings_view, true, true, false},
+    {"pages", "pages that live blocks are spread over, by site", pages_view, true},
+};
+
+}  // namespace
+
+std::span<const ViewKind> views() { return kViews; }
+
+const ViewKind* find_view(std::string_view name) {
+  auto found = std::ranges::find(kViews, name, &ViewKind::name);
+  return found == std::end(kViews) ? nullptr : found;
+}
+
+static std::string names_with_instant() {
+  std::string text;
+  for (const ViewKind& view : kViews)
+    if (view.has_instant) text += fmt::format("{}{}", text.empty() ? "" : ", ", view.name);
+  return text;
+}
+
+Result<void> suits(const ViewKind& view, const Query& query, bool at) {
+  if (at && !view.has_instant)
+    return fail(fmt::format(
+        "--at is one instant, and --view {} is about a range: use --from and --to (--at works "
+        "with {})",
+        view.name, names_with_instant()));
+  if (!view.has_stacks && (!query.frames.empty() || !query.threads.empty()))
+    return fail(fmt::format(
+        "--view {} is about whole processes; --focus, --ignore, --only-under, --hide, --module and "
+        "--thread have no meaning there",
+        view.name));
+  if (!view.has_sizes && (query.tally.min_size > 0 || query.tally.max_size < UINT64_MAX))
+    return fail(fmt::format(
+        "--view {} is not about single blocks; --min-size and --max-size have no meaning there",
+        view.name));
+  return {};
+}
+
+NamedFrame SiteIndex::named(FrameId id) {
+  const Frame& frame = reading_.frames().frame(id);
+  return {query_.full_names ? frame.function : symbols::short_name(frame.function), frame.file,
+          frame.line, frame.module};
+}
+
+std::optional<size_t> SiteIndex::site_of(ImageId image, StackId stack, ThreadId thread) {
+  Row row;
+  row.image = image;
+  row.stack = stack;
+  row.thread = thread;
+  if (!selector_.select(row, &shown_)) return std::nullopt;
+  uint64_t key = shown_.empty() ? UINT64_MAX : static_cast<uint64_t>(shown_.front());
+  auto [place, fresh] = places_.try_emplace(key, frames_.size());
+  if (fresh)
+    frames_.push_back(shown_.empty() ? NamedFrame{"[hidden]", "", 0, ""} : named(shown_.front()));
+  return place->second;
+}
+
+std::vector<NamedFrame> SiteIndex::stack(ImageId image, StackId stack, ThreadId thread) {
+  Row row;
+  row.image = image;
+  row.stack = stack;
+  row.thread = thread;
+  std::vector<NamedFrame> frames;
+  if (selector_.select(row, &shown_))
+    for (FrameId frame : shown_) frames.push_back(named(frame));
+  return frames;
+}
+
+TimeSlices::TimeSlices(const Window& window, const trace::Overview& overview, size_t count)
+    : from_(std::max(window.from_tick, overview.header.start_tick)),
+      to_(std::min(window.to_tick, overview.end_tick)),
+      count_(count) {
+  to_ = std::max(to_, from_ + 1);
+  width_ = (to_ - from_ + count - 1) / count;
+}
+
+size_t TimeSlices::of(uint64_t tick) const {
+  return tick <= from_ ? 0 : std::min<size_t>((tick - from_) / width_, count_ - 1);
+}
+
+uint64_t TimeSlices::begin(size_t slice) const { return std::min(from_ + slice * width_, to_); }
+
+std::string thread_name(const trace::Image& image, ThreadId thread) {
+  if (raw(thread) == 0 || raw(thread) > image.threads.size()) return "(unknown thread)";
+  const trace::Thread& found = image.threads[raw(thread) - 1];
+  return found.name.empty() ? fmt::format("thread {}", found.tid)
+                            : fmt::format("{} ({})", found.name, found.tid);
+}
+
+std::string size_range(unsigned size_class) {
+  if (size_class == 0) return "0 B";
+  uint64_t low = uint64_t{1} << (size_class - 1);
+  return low == 1 ? "1 B" : fmt::format("{} to {}", bytes_text(low), bytes_text(low * 2 - 1));
+}
+
+void add_totals(const Reading& reading, Answer* answer) {
+  const Totals totals = reading.accounts().totals();
+  Peak peak = reading.accounts().peak();
+  auto add = [&](const char* key, uint64_t value) {
+    answer->facts.emplace_back(std::string("totals.") + key, value);
+  };
+  add("allocations", totals.allocations);
+  add("reallocations", totals.reallocations);
+  add("frees", totals.frees);
+  add("allocated_bytes", totals.allocated_bytes);
+  add("freed_bytes", totals.freed_bytes);
+  add("live_bytes", totals.live_bytes);
+  add("live_blocks", totals.live_blocks);
+  add("peak_bytes", peak.bytes);
+  add("peak_time_ns", reading.tables().time_ns(peak.tick));
+  add("temporary", totals.temporary);
+}
+
+void add_filter_note(uint64_t shown, uint64_t whole, Answer* answer) {
+  if (shown == whole) return;
+  answer->notes.push_back(fmt::format(
+      "The filters let {:.1f} % through.",
+      whole == 0 ? 0.0 : 100.0 * static_cast<double>(shown) / static_cast<double>(whole)));
+}
+
+}  // namespace malloscope::analyze
