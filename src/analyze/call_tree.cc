@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "symbols/name_rules.h"
+#include "symbols/readable_name.h"
 
 namespace malloscope::analyze {
 
@@ -20,10 +20,16 @@ static size_t hash_of(uint64_t key) {
 CallTree::CallTree(Reading* reading, const Query& query, bool by_line, bool fold_plumbing)
     : reading_(*reading),
       selector_(reading, query, fold_plumbing),
-      by_line_(by_line),
-      full_names_(query.full_names) {
+      rules_(query.rules),
+      by_line_(by_line) {
   nodes_.emplace_back();
   reading_.accounts().tally().for_each_row([this](const Row& row) { add(row); });
+  if (query.full_names) return;
+  // Only now is it known which short names would be those of several functions.
+  std::vector<std::string_view> functions;
+  for (const Symbol& symbol : symbols_) functions.push_back(symbol.full);
+  std::vector<std::string> names = symbols::short_names(functions);
+  for (size_t i = 0; i < symbols_.size(); ++i) symbols_[i].name = std::move(names[i]);
 }
 
 void CallTree::add(const Row& row) {
@@ -34,6 +40,7 @@ void CallTree::add(const Row& row) {
   cut_stacks_ += reading_.frames().root(row.image, row.stack) != FrameTable::Root::kReached;
   path_.clear();
   for (size_t i = frames_.size(); i-- > 0;) path_.push_back(symbol_of(frames_[i]));
+  if (path_.empty()) path_.push_back(intern({"[hidden]", "", 0, "", false}));
 
   size_t common = 0;
   while (common < path_.size() && common < last_path_.size() && path_[common] == last_path_[common])
@@ -53,15 +60,18 @@ SymbolId CallTree::symbol_of(FrameId id) {
   if (i >= symbol_of_frame_.size())
     symbol_of_frame_.resize(std::max(i + 1, symbol_of_frame_.size() * 2), -1);
   if (symbol_of_frame_[i] >= 0) return SymbolId{static_cast<uint32_t>(symbol_of_frame_[i])};
-  const Frame& frame = reading_.frames().frame(id);
-  std::string key = frame.function + '\0' + frame.module;
+  SymbolId symbol = intern(reading_.frames().frame(id));
+  symbol_of_frame_[i] = static_cast<int32_t>(symbol);
+  return symbol;
+}
+
+SymbolId CallTree::intern(const Frame& frame) {
+  std::string function = frame.function;
+  rename(rules_, &function);  // Functions that get the same name are one from here on.
+  std::string key = function + '\0' + frame.module;
   if (by_line_) key += '\0' + frame.file + '\0' + std::to_string(frame.line);
   auto [found, fresh] = ids_.try_emplace(key, SymbolId{static_cast<uint32_t>(symbols_.size())});
-  if (fresh) {
-    std::string name = full_names_ ? frame.function : symbols::short_name(frame.function);
-    symbols_.push_back({std::move(name), frame.function, frame.file, frame.line, frame.module});
-  }
-  symbol_of_frame_[i] = static_cast<int32_t>(found->second);
+  if (fresh) symbols_.push_back({function, function, frame.file, frame.line, frame.module});
   return found->second;
 }
 

@@ -66,11 +66,13 @@ class CallTree {
 
   void add(const Row& row);
   SymbolId symbol_of(FrameId frame);
+  SymbolId intern(const Frame& frame);
   uint32_t child(uint32_t node, SymbolId symbol);
 
   Reading& reading_;
   RowSelector selector_;
-  bool by_line_, full_names_;
+  Rules rules_;
+  bool by_line_;
   std::vector<Node> nodes_;
   std::vector<Symbol> symbols_;
   std::unordered_map<std::string, SymbolId> ids_;

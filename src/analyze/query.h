@@ -10,6 +10,7 @@
 
 #include "analyze/heap.h"
 #include "analyze/pattern.h"
+#include "analyze/rules.h"
 #include "analyze/tally.h"
 #include "analyze/time_point.h"
 
@@ -35,6 +36,7 @@ struct Query {
   TallyOptions tally;
   std::vector<Pattern> threads;  // By name, or the number as text; all if empty.
   FrameFilter frames;
+  Rules rules = default_rules();
   bool full_names = false;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "symbols/name_rules.h"
 #include "symbols/symbolizer.h"
@@ -14,18 +15,25 @@ namespace {
 
 class SymbolNaming : public Naming {
  public:
+  explicit SymbolNaming(Rules rules) : rules_(std::move(rules)) {}
+
   std::vector<symbols::SymbolFrame> frames(const symbols::ModuleFile& module,
                                            uint64_t offset) override {
     return symbolizer_.frames(symbolizer_.add_module(module), offset);
   }
   bool is_plumbing(const std::string& function, const std::string& module) override {
-    return symbols::is_plumbing(function, module);
+    if (symbols::is_plumbing(function, module)) return true;
+    auto [known, fresh] = wrappers_.try_emplace(function);
+    if (fresh) known->second = matches_any(rules_.plumbing, symbols::qualified_name(function));
+    return known->second;
   }
   std::string remark(const symbols::ModuleFile& module) override {
     return symbolizer_.remark(symbolizer_.add_module(module));
   }
 
  private:
+  Rules rules_;
+  std::unordered_map<std::string, bool> wrappers_;
   symbols::Symbolizer symbolizer_;
 };
 
@@ -74,7 +82,7 @@ Result<std::unique_ptr<Reading>> Reading::open(const std::string& path, const Qu
   if (!tables) return std::unexpected(tables.error());
   accounts->finish();
   return std::make_unique<Reading>(path, std::move(*tables), std::move(accounts),
-                                   std::make_unique<SymbolNaming>());
+                                   std::make_unique<SymbolNaming>(query.rules));
 }
 
 Reading::Reading(std::string path, trace::Tables tables, std::unique_ptr<Accounts> accounts,

@@ -7,7 +7,7 @@
 
 #include "analyze/numbers.h"
 #include "analyze/profile_views.h"
-#include "symbols/name_rules.h"
+#include "symbols/readable_name.h"
 
 namespace malloscope::analyze {
 namespace {
@@ -86,9 +86,9 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
         fresh.order = row.size_class;
         break;
       default:
-        fresh.site = {query.full_names ? site.function : symbols::short_name(site.function),
-                      site.file, site.line, site.module};
-        key = site.function + '\0' + site.file + '\0' + std::to_string(site.line) + '\0' +
+        fresh.site = {site.function, site.file, site.line, site.module};
+        rename(query.rules, &fresh.site.function);
+        key = fresh.site.function + '\0' + site.file + '\0' + std::to_string(site.line) + '\0' +
               site.module;
     }
     auto [place, unknown] = places.try_emplace(std::move(key), groups.size());
@@ -98,6 +98,13 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
     ++group.stacks;
     total += row.amounts;
   });
+
+  if (options.by == By::kSite && !query.full_names) {
+    std::vector<std::string_view> functions;
+    for (const Group& group : groups) functions.push_back(group.site.function);
+    std::vector<std::string> names = symbols::short_names(functions);
+    for (size_t i = 0; i < groups.size(); ++i) groups[i].site.function = std::move(names[i]);
+  }
 
   Answer answer;
   answer.headline = headline(*reading, total, options.metric);

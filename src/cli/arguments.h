@@ -32,6 +32,7 @@ struct QueryWords {
   std::string from, to, at;
   std::vector<std::string> threads, modules, focus, ignore, hide, only_under;
   std::string min_size, max_size;
+  std::vector<std::string> renames, cut_above, cut_below, folds, rules;
   bool full_names = false;
 };
 void add_query(CLI::App& app, QueryWords* words);

@@ -163,6 +163,7 @@ int main_report(const Words& words) {
   if (!query) return complain(kUsage, query.error().sentence);
   bool profiled = !options.metric.empty() || !options.by.empty() || options.tree ||
                   options.stacks || options.callers || !query->frames.empty() ||
+                  query->rules.reshape() ||
                   !query->threads.empty() || !options.shape.columns.empty() ||
                   !options.shape.sort.empty() || !options.query.min_size.empty() ||
                   !options.query.max_size.empty();

@@ -14,7 +14,7 @@
 #include "output/losses.h"
 #include "output/style.h"
 #include "output/words.h"
-#include "symbols/name_rules.h"
+#include "symbols/readable_name.h"
 
 namespace malloscope::output {
 namespace {

@@ -18,7 +18,7 @@
 #include "symbols/die_names.h"
 #include "symbols/die_walk.h"
 #include "symbols/elf_file.h"
-#include "symbols/name_rules.h"
+#include "symbols/readable_name.h"
 #include "symbols/symbolizer.h"
 #include "symbols/test_programs.h"
 
