@@ -431,6 +431,29 @@ std::string short_name(std::string_view function, size_t room) {
   return form_of(function, kElided, room);
 }
 
+std::string fitted_name(std::string_view name, size_t room) {
+  if (name.size() <= room || name.size() > kMaxParsed) return std::string(name);
+  for (int kept : {1, 0})
+    if (std::string brief = elided(name, kept); brief.size() <= room) return brief;
+  std::string brief = elided(name, 0);
+  std::string_view rest = brief;
+  constexpr std::string_view kDots = "...";
+  for (size_t at = 0; at < brief.size() && kDots.size() + rest.size() > room;) {
+    if (at_operator(brief, at) || (brief[at] == '(' && !anonymous_at(brief, at))) break;
+    if (size_t anonymous = anonymous_at(brief, at)) {
+      at += anonymous;
+    } else if (brief[at] == '<' || brief[at] == '{') {
+      at = brief[at] == '<' ? skip_angles(brief, at) : skip_pair(brief, at);
+    } else if (brief.compare(at, 2, "::") == 0) {
+      at += 2;
+      if (at < brief.size()) rest = std::string_view(brief).substr(at);
+    } else {
+      ++at;
+    }
+  }
+  return rest.size() == brief.size() ? brief : std::string(kDots) + std::string(rest);
+}
+
 std::vector<std::string> short_names(const std::vector<std::string_view>& functions, size_t room) {
   std::vector<std::string> names;
   std::vector<Form> forms(functions.size(), kElided);

@@ -29,4 +29,8 @@ std::string short_name(std::string_view function, size_t room = kNameRoom);
 std::vector<std::string> short_names(const std::vector<std::string_view>& functions,
                                      size_t room = kNameRoom);
 
+// A shown name made to fit: template arguments go first, then outer scopes: "...Compiler::run". The
+// function's last name stays whole, even if it is longer than `room`.
+std::string fitted_name(std::string_view name, size_t room);
+
 }  // namespace malloscope::symbols

@@ -139,6 +139,18 @@ TEST(ShortName, LeavesOutInnerArgumentsFirst) {
   EXPECT_EQ(short_name(name, 3), "ns::Table<...>::insert<...>");
 }
 
+TEST(FittedName, KeepsTheEndOfTheName) {
+  std::string name = "clang::driver::Compilation<ns::Key<unsigned int>>::ExecuteCommand";
+  EXPECT_EQ(fitted_name(name, 80), name);
+  EXPECT_EQ(fitted_name(name, 60), "clang::driver::Compilation<ns::Key<...>>::ExecuteCommand");
+  EXPECT_EQ(fitted_name(name, 54), "clang::driver::Compilation<...>::ExecuteCommand");
+  EXPECT_EQ(fitted_name(name, 40), "...Compilation<...>::ExecuteCommand");
+  EXPECT_EQ(fitted_name(name, 5), "...ExecuteCommand");
+  EXPECT_EQ(fitted_name("a_plain_c_function", 5), "a_plain_c_function");
+  EXPECT_EQ(fitted_name("(anon)::Shop::sell(std::string, int)", 5), "...sell(std::string, int)");
+  EXPECT_EQ(fitted_name("ns::A::operator()", 5), "...operator()");
+}
+
 TEST(ShortNames, GetBackWhatTellsThemApart) {
   std::vector<std::string_view> functions = {
       "f(int)",
@@ -182,7 +194,7 @@ TEST(ShortNames, AreNeverEqualForDifferentFunctions) {
     std::vector<std::string> texts;
     for (int i = 0; i < 60; ++i) {
       std::string text;
-      for (unsigned n = 1 + random() % 8; n > 0; --n) text += kPieces[random() % std::size(kPieces)];
+      for (auto n = 1 + random() % 8; n > 0; --n) text += kPieces[random() % std::size(kPieces)];
       texts.push_back(text);
     }
     std::vector<std::string> shown = short_names({texts.begin(), texts.end()}, 10);
