@@ -13,6 +13,7 @@
 #include "analyze/rules.h"
 #include "analyze/tally.h"
 #include "analyze/time_point.h"
+#include "symbols/symbolizer.h"
 
 namespace malloscope::analyze {
 
@@ -37,6 +38,10 @@ struct Query {
   std::vector<Pattern> threads;  // By name, or the number as text; all if empty.
   FrameFilter frames;
   Rules rules = default_rules();
+  symbols::SymbolOptions symbols = {.debug_dirs = {},
+                                    .sysroot = "",
+                                    .debuginfod = false,
+                                    .cache = symbols::NameCache::default_folder()};
   bool full_names = false;
 };
 

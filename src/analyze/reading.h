@@ -25,6 +25,8 @@ class Reading {
     std::function<void(double)> progress;
     // Adds the observers that a view needs (HeapObserver), before the first event.
     std::function<void(Heap*)> attach;
+    // As progress, while names are looked up: that is done when they are first needed.
+    std::function<void(double)> naming;
   };
   static Result<std::unique_ptr<Reading>> open(const std::string& path, const Query& query,
                                                Hooks hooks = {});
@@ -35,7 +37,7 @@ class Reading {
   const std::string& path() const { return path_; }
   const trace::Tables& tables() const { return tables_; }
   const Accounts& accounts() const { return *accounts_; }
-  FrameTable& frames() { return frames_; }
+  FrameTable& frames();
   const std::vector<Site>& sites();
   // Why the functions or lines of a module are not known, as a sentence, or empty.
   std::string remark(const std::string& module_path);
@@ -49,6 +51,7 @@ class Reading {
   std::unique_ptr<Accounts> accounts_;
   std::unique_ptr<Naming> naming_;
   FrameTable frames_;
+  bool prepared_ = false;
   std::optional<std::vector<Site>> sites_;
 };
 

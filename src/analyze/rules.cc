@@ -158,8 +158,7 @@ Result<void> add_rules(const std::string& words, Rules* rules) {
     const Shipped* shipped = nullptr;
     for (const Shipped& known : kShipped)
       if (known.name == word) shipped = &known;
-    auto added =
-        shipped ? add_rule_lines(shipped->text, word, rules) : add_rule_file(word, rules);
+    auto added = shipped ? add_rule_lines(shipped->text, word, rules) : add_rule_file(word, rules);
     if (!added) return added;
   }
   return {};

@@ -25,11 +25,30 @@ TEST(Rules, OfAllShippedSetsAreGood) {
 
 TEST(Rules, TakeTheBestKnownWrappersForTheAllocator) {
   for (const char* name :
-       {"xmalloc", "xcalloc", "xrealloc", "xstrdup", "g_malloc", "g_malloc0", "g_try_realloc_n",
-        "Perl_safesysmalloc", "PyMem_Malloc", "PyMem_RawCalloc", "PyObject_Malloc",
-        "_PyObject_Malloc", "_PyObject_GC_New", "sqlite3Malloc", "sqlite3DbMallocRaw",
-        "sqlite3_malloc64", "apr_palloc", "zmalloc", "ztrymalloc_usable", "CRYPTO_malloc",
-        "CRYPTO_zalloc", "llvm::allocate_buffer", "luaM_realloc_", "av_malloc",
+       {"xmalloc",
+        "xcalloc",
+        "xrealloc",
+        "xstrdup",
+        "g_malloc",
+        "g_malloc0",
+        "g_try_realloc_n",
+        "Perl_safesysmalloc",
+        "PyMem_Malloc",
+        "PyMem_RawCalloc",
+        "PyObject_Malloc",
+        "_PyObject_Malloc",
+        "_PyObject_GC_New",
+        "sqlite3Malloc",
+        "sqlite3DbMallocRaw",
+        "sqlite3_malloc64",
+        "apr_palloc",
+        "zmalloc",
+        "ztrymalloc_usable",
+        "CRYPTO_malloc",
+        "CRYPTO_zalloc",
+        "llvm::allocate_buffer",
+        "luaM_realloc_",
+        "av_malloc",
         "llvm::BumpPtrAllocatorImpl<llvm::MallocAllocator, 4096ul, 4096ul, 128ul>::Allocate"})
     EXPECT_TRUE(matches_any(default_rules().plumbing, name)) << name;
   for (const char* name : {"main", "xmalloc_table", "parse", "my_function", "PyList_Append",
@@ -72,9 +91,10 @@ TEST(Rules, AreRefusedWithASentence) {
 
 TEST(Rules, OfAFileAreReadLineByLine) {
   Rules rules;
-  ASSERT_TRUE(add_rule_lines("fold ^a b$\r\nfold module:libx\ncut-above m\ncut-below n\n"
-                             "plumbing p\ns/x/y/g",
-                             "f", &rules));
+  ASSERT_TRUE(
+      add_rule_lines("fold ^a b$\r\nfold module:libx\ncut-above m\ncut-below n\n"
+                     "plumbing p\ns/x/y/g",
+                     "f", &rules));
   EXPECT_EQ(rules.fold.at(0).text(), "^a b$");
   EXPECT_EQ(rules.fold_modules.at(0).text(), "libx");
   EXPECT_EQ(rules.cut_above.size() + rules.cut_below.size() + rules.plumbing.size(), 3u);
@@ -144,13 +164,14 @@ TEST(Rules, NeverChangeTheSums) {
   std::unique_ptr<Reading> reading = made_up_reading(&random);
   const uint64_t whole = CallTree(reading.get(), Query()).total().peak_bytes;
   ASSERT_EQ(whole, reading->accounts().peak().bytes);
-  constexpr const char* kRegexes[] = {"f[0-4]", "f7", "^f3\\(int\\)$", ".", "f(1|9)", "nothing", "f5"};
+  constexpr const char* kRegexes[] = {"f[0-4]",  "f7", "^f3\\(int\\)$", ".", "f(1|9)",
+                                      "nothing", "f5"};
   for (int round = 0; round < 200; ++round) {
     Query query;
     std::string said;
     for (auto n = random() % 5; n > 0; --n) {
       std::string regex = kRegexes[random() % std::size(kRegexes)];
-      std::string lines[] = {"fold " + regex,      "fold module:lib", "cut-above " + regex,
+      std::string lines[] = {"fold " + regex,      "fold module:lib",     "cut-above " + regex,
                              "cut-below " + regex, "s/" + regex + "/f6/", "fold module:."};
       std::string line = lines[random() % std::size(lines)];
       said += line + "\n";

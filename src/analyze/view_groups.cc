@@ -8,6 +8,7 @@
 #include "analyze/numbers.h"
 #include "analyze/profile_views.h"
 #include "symbols/readable_name.h"
+#include "symbols/type_clue.h"
 
 namespace malloscope::analyze {
 namespace {
@@ -55,6 +56,36 @@ const char* group_title(By by) {
   return "function";
 }
 
+// What rows allocate, as far as the functions between malloc and their sites tell.
+class Types {
+ public:
+  explicit Types(Reading* reading) : reading_(*reading) {}
+
+  const std::string& of(const Row& row) {
+    FrameTable& table = reading_.frames();
+    table.stack(row.image, row.stack, &frames_);
+    size_t count = 0;
+    while (count < frames_.size() && table.frame(frames_[count]).plumbing) ++count;
+    // A class's own operator new is nobody's plumbing.
+    if (count < frames_.size()) ++count;
+    std::string key;
+    for (size_t i = 0; i < count; ++i)
+      key += std::to_string(static_cast<uint32_t>(frames_[i])) + ' ';
+    auto [known, fresh] = known_.try_emplace(std::move(key));
+    if (fresh) {
+      std::vector<std::string_view> functions;
+      for (size_t i = 0; i < count; ++i) functions.push_back(table.frame(frames_[i]).function);
+      known->second = symbols::allocated_type(functions);
+    }
+    return known->second;
+  }
+
+ private:
+  Reading& reading_;
+  std::vector<FrameId> frames_;
+  std::unordered_map<std::string, std::string> known_;
+};
+
 }  // namespace
 
 Answer by_group(Reading* reading, const Query& query, const ProfileOptions& options) {
@@ -62,7 +93,8 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
   std::vector<Group> groups;
   std::unordered_map<std::string, size_t> places;
   std::vector<FrameId> shown;
-  Amounts total;
+  Amounts total, unknown_type;
+  Types types(reading);
   reading->accounts().tally().for_each_row([&](const Row& row) {
     if (!selector.select(row, &shown)) return;
     FrameTable& frames = reading->frames();
@@ -84,6 +116,14 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
       case By::kSize:
         key = fresh.name = size_range(row.size_class);
         fresh.order = row.size_class;
+        break;
+      case By::kType:
+        fresh.name = types.of(row);
+        if (fresh.name.empty()) {
+          fresh.name = "(unknown)";
+          unknown_type += row.amounts;
+        }
+        key = fresh.name;
         break;
       default:
         fresh.site = {site.function, site.file, site.line, site.module};
@@ -141,6 +181,11 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
     table.rows.push_back(std::move(row));
   }
   answer.tables.push_back(std::move(table));
+  if (options.by == By::kType && value(unknown_type, options.metric) > 0)
+    answer.notes.push_back(fmt::format(
+        "Of {:.1f} % the type is not known: neither malloc nor a plain new-expression tells it.",
+        100.0 * static_cast<double>(value(unknown_type, options.metric)) /
+            static_cast<double>(whole)));
   return answer;
 }
 

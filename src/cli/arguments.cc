@@ -50,6 +50,26 @@ CLI::Option* add_process(CLI::App& app, std::optional<int>* pid) {
   return app.add_option("--process", *pid, "Only this process [all]")->type_name("PID");
 }
 
+static constexpr const char* kNames = "Names";
+
+void add_symbols(CLI::App& app, symbols::SymbolOptions* options, bool* no_cache) {
+  app.add_option("--debug-dir", options->debug_dirs,
+                 "Folder with separate debug files, besides /usr/lib/debug")
+      ->type_name("DIR")
+      ->allow_extra_args(false)
+      ->check(CLI::ExistingDirectory.description(""))
+      ->group(kNames);
+  app.add_option("--sysroot", options->sysroot, "Folder that holds the files of another machine")
+      ->type_name("DIR")
+      ->check(CLI::ExistingDirectory.description(""))
+      ->group(kNames);
+  app.add_flag("--debuginfod", options->debuginfod,
+               "Fetch debug files from the servers of DEBUGINFOD_URLS")
+      ->group(kNames);
+  app.add_flag("--no-cache", *no_cache, "Neither use nor keep names in ~/.cache/malloscope")
+      ->group(kNames);
+}
+
 void add_query(CLI::App& app, QueryWords* words) {
   add_process(app, &words->pid);
   constexpr const char* kWhich = "Which part";
@@ -74,7 +94,7 @@ void add_query(CLI::App& app, QueryWords* words) {
   app.add_option("--max-size", words->max_size, "Only blocks of at most this size")
       ->type_name("SIZE")
       ->group(kWhich);
-  constexpr const char* kNames = "Names";
+  add_symbols(app, &words->symbols, &words->no_cache);
   auto named = [&](const char* name, std::vector<std::string>* list, const char* type,
                    const std::string& help) {
     app.add_option(name, *list, help)->type_name(type)->allow_extra_args(false)->group(kNames);
@@ -112,6 +132,8 @@ Result<analyze::Query> query_of(const QueryWords& words) {
   analyze::Query query;
   query.selection.pid = words.pid;
   query.full_names = words.full_names;
+  query.symbols = words.symbols;
+  query.symbols.cache = words.no_cache ? "" : symbols::NameCache::default_folder();
   std::optional<Error> wrong;
   auto time = [&](const std::string& text, const char* option,
                   std::optional<analyze::TimePoint>* point) {

@@ -34,6 +34,7 @@ int main_run(const Words& words);
 int main_report(const Words& words);
 int main_info(const Words& words);
 int main_export(const Words& words);
+int main_symbolize(const Words& words);
 int collect_command(const std::string& pid);  // Not for users; see run.cc.
 
 // The page of `report` on `stream`, which is also what `run` ends with. Prints what goes wrong
@@ -43,6 +44,9 @@ int print_page(const std::string& trace, const analyze::Query& query, std::FILE*
 
 // "malloscope: <sentence>" on stderr. Returns `exit_code`.
 int complain(int exit_code, std::string_view sentence);
+
+// Shows on a terminal how far the search for names is; to be called with 1 at the end.
+std::function<void(double)> naming_progress();
 
 // Reads a trace for a report, with progress and warnings on stderr. A null pointer: it was
 // complained about, and `exit_code` says what to return.

@@ -26,6 +26,7 @@ Verbs:
   report    the one-page answer, or all of it as JSON
   info      what is in a trace, whether it is complete, what it lost
   export    flame graph input (folded stacks)
+  symbolize put the names of functions into a trace, to read it anywhere
 
 `malloscope VERB --help` tells the options of each. `malloscope --version` the version.
 )";
@@ -39,6 +40,7 @@ constexpr Verb kVerbs[] = {
     {"report", main_report},
     {"info", main_info},
     {"export", main_export},
+    {"symbolize", main_symbolize},
 };
 
 std::string verb_names() {

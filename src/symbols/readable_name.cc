@@ -88,9 +88,9 @@ constexpr std::pair<std::string_view, size_t> kInsides[] = {
 
 // The std::basic_x<char> that have names of their own.
 constexpr std::string_view kTypedefs[] = {
-    "string",  "string_view", "ostream",  "istream",   "iostream",     "ios",           "streambuf",
-    "filebuf", "ifstream",    "ofstream", "fstream",   "stringstream", "istringstream", "stringbuf",
-    "regex",   "ostringstream"};
+    "string",        "string_view", "ostream",  "istream",      "iostream", "ios",
+    "streambuf",     "filebuf",     "ifstream", "ofstream",     "fstream",  "stringstream",
+    "istringstream", "stringbuf",   "regex",    "ostringstream"};
 constexpr std::pair<std::string_view, std::string_view> kCharacters[] = {
     {"char", ""}, {"wchar_t", "w"}, {"char8_t", "u8"}, {"char16_t", "u16"}, {"char32_t", "u32"}};
 

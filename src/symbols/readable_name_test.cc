@@ -42,7 +42,8 @@ const Case kCases[] = {
     {"std::map<int, {S}, std::less<int>, std::allocator<std::pair<int const, {S} > > "
      ">::operator[](int&&)",
      "std::map<int, std::string>::operator[](int&&)", "std::map<int, std::string>::operator[]"},
-    {"std::map<int, char, std::greater<int>, std::allocator<std::pair<int const, char> > >::at(int)",
+    {"std::map<int, char, std::greater<int>, std::allocator<std::pair<int const, char> > "
+     ">::at(int)",
      "std::map<int, char, std::greater<int>>::at(int)",
      "std::map<int, char, std::greater<int>>::at"},
     {"std::unordered_map<{S}, A*, std::hash<{S} >, std::equal_to<{S} >, "
@@ -50,7 +51,8 @@ const Case kCases[] = {
      "std::unordered_map<std::string, A*>::clear()", "std::unordered_map<std::string, A*>::clear"},
     {"std::unordered_map<int, int, MyHash, std::equal_to<int>, std::allocator<std::pair<int const, "
      "int> > >::clear()",
-     "std::unordered_map<int, int, MyHash>::clear()", "std::unordered_map<int, int, MyHash>::clear"},
+     "std::unordered_map<int, int, MyHash>::clear()",
+     "std::unordered_map<int, int, MyHash>::clear"},
     {"std::vector<int, my::Arena<int> >::resize(unsigned long)",
      "std::vector<int, my::Arena<int>>::resize(unsigned long)",
      "std::vector<int, my::Arena<int>>::resize"},
@@ -69,8 +71,7 @@ const Case kCases[] = {
     {"f(std::basic_string<wchar_t, std::char_traits<wchar_t>, std::allocator<wchar_t> >)",
      "f(std::wstring)", "f"},
     {"use(std::basic_string_view<char, std::char_traits<char> >)", "use(std::string_view)", "use"},
-    {"main::{lambda(int)#1}::operator()(int) const", "main::lambda#1(int) const",
-     "main::lambda#1"},
+    {"main::{lambda(int)#1}::operator()(int) const", "main::lambda#1(int) const", "main::lambda#1"},
     {"auto main::{lambda(auto:1)#2}::operator()<std::vector<int, std::allocator<int> > "
      ">(std::vector<int, std::allocator<int> >) const",
      "auto main::lambda#2<std::vector<int>>(std::vector<int>) const",
@@ -90,8 +91,7 @@ const Case kCases[] = {
     {"std::optional<(anonymous namespace)::Item> (anonymous namespace)::find<char>(char)",
      "std::optional<(anon)::Item> (anon)::find<char>(char)", "(anon)::find<char>"},
     {"std::__cxx11::to_string[abi:cxx11](int)", "std::to_string(int)", "std::to_string"},
-    {"ns::describe[abi:cxx11](ns::Shape const&)", "ns::describe(ns::Shape const&)",
-     "ns::describe"},
+    {"ns::describe[abi:cxx11](ns::Shape const&)", "ns::describe(ns::Shape const&)", "ns::describe"},
     {"checksum(int) [clone .avx2]", "checksum(int) [clone .avx2]", "checksum"},
     {"Text::operator {S}() const", "Text::operator std::string() const",
      "Text::operator std::string"},
@@ -134,7 +134,8 @@ TEST(Simplified, IsStillTheSameKindOfFunction) {
 
 TEST(ShortName, LeavesOutInnerArgumentsFirst) {
   std::string name = "ns::Table<ns::Key<unsigned long>, ns::Value<char> >::insert<int>(int)";
-  EXPECT_EQ(short_name(name, 70), "ns::Table<ns::Key<unsigned long>, ns::Value<char>>::insert<int>");
+  EXPECT_EQ(short_name(name, 70),
+            "ns::Table<ns::Key<unsigned long>, ns::Value<char>>::insert<int>");
   EXPECT_EQ(short_name(name, 60), "ns::Table<ns::Key<...>, ns::Value<...>>::insert<int>");
   EXPECT_EQ(short_name(name, 3), "ns::Table<...>::insert<...>");
 }
@@ -187,9 +188,23 @@ TEST(ShortNames, GetBackWhatTellsThemApart) {
 // Random text of the pieces that names are made of: different names never look the same.
 TEST(ShortNames, AreNeverEqualForDifferentFunctions) {
   std::mt19937 random(7);
-  constexpr const char* kPieces[] = {"std::",     "vector",  "<",     ">",  "int", ", ",
-                                     "(",         ")",       " const", "::", "f",   "operator",
-                                     "{lambda()#1}", "[abi:x]", "a",    " ",  "std::allocator<int>"};
+  constexpr const char* kPieces[] = {"std::",
+                                     "vector",
+                                     "<",
+                                     ">",
+                                     "int",
+                                     ", ",
+                                     "(",
+                                     ")",
+                                     " const",
+                                     "::",
+                                     "f",
+                                     "operator",
+                                     "{lambda()#1}",
+                                     "[abi:x]",
+                                     "a",
+                                     " ",
+                                     "std::allocator<int>"};
   for (int round = 0; round < 300; ++round) {
     std::vector<std::string> texts;
     for (int i = 0; i < 60; ++i) {
@@ -214,10 +229,30 @@ TEST(Simplified, TakesLinearTime) {
   while (nested.size() < 40'000)
     nested = fmt::format("std::vector<{0}, std::allocator<{0} > >", nested);
   auto start = std::chrono::steady_clock::now();
-  for (std::string_view piece :
-       {"a<", "(", "(*", "{", "{lambda(", "[", "()[", "operator<", "operator a<", "std::vector<a, ",
-        "a<(", "<", ">", "f()::", "f() const", "(anonymous namespace)::", "a<b>::", "->", " ",
-        "std::basic_string<char", "$_1::operator()", "operator", "decltype(", "[abi:"}) {
+  for (std::string_view piece : {"a<",
+                                 "(",
+                                 "(*",
+                                 "{",
+                                 "{lambda(",
+                                 "[",
+                                 "()[",
+                                 "operator<",
+                                 "operator a<",
+                                 "std::vector<a, ",
+                                 "a<(",
+                                 "<",
+                                 ">",
+                                 "f()::",
+                                 "f() const",
+                                 "(anonymous namespace)::",
+                                 "a<b>::",
+                                 "->",
+                                 " ",
+                                 "std::basic_string<char",
+                                 "$_1::operator()",
+                                 "operator",
+                                 "decltype(",
+                                 "[abi:"}) {
     std::string text = repeated(piece, 120'000);
     EXPECT_FALSE(short_name(text, 0).empty() && short_name(text, 0) != text);
     short_names({text, "x", std::string_view(text).substr(1)}, 20);
@@ -227,11 +262,33 @@ TEST(Simplified, TakesLinearTime) {
 }
 
 TEST(ShortName, OfAnyTextIsSomething) {
-  for (std::string_view name :
-       {"(", ")", "<", ">", "((((", "a<b", "operator", "operator<", "{", "[", " ", "f(", "a::", "()",
-        "(anonymous namespace)", "std::vector<", "std::vector<>", "std::map<a, std::less<a>>",
-        "std::basic_string<>", "{lambda()#}", "{lambda()#1", "f()::", "$_99999999999999", "\xff\x01",
-        "std::__cxx11::", "std::queue<>", "std::map<int>"}) {
+  for (std::string_view name : {"(",
+                                ")",
+                                "<",
+                                ">",
+                                "((((",
+                                "a<b",
+                                "operator",
+                                "operator<",
+                                "{",
+                                "[",
+                                " ",
+                                "f(",
+                                "a::",
+                                "()",
+                                "(anonymous namespace)",
+                                "std::vector<",
+                                "std::vector<>",
+                                "std::map<a, std::less<a>>",
+                                "std::basic_string<>",
+                                "{lambda()#}",
+                                "{lambda()#1",
+                                "f()::",
+                                "$_99999999999999",
+                                "\xff\x01",
+                                "std::__cxx11::",
+                                "std::queue<>",
+                                "std::map<int>"}) {
     EXPECT_FALSE(short_names({name}, 0)[0].empty()) << name;
     simplified(name);
   }

@@ -41,6 +41,9 @@ class StackTable {
   // Return addresses, innermost first; the top bit is wire::kInterrupted. Empty if not defined.
   void frames(StackId id, std::vector<uint64_t>* innermost_first) const;
 
+  // Every address that is in a stack is among them, some more than once.
+  const std::vector<uint64_t>& addresses() const { return addresses_; }
+
   // Defined ids are among 1 ... bound() - 1.
   uint32_t bound() const { return static_cast<uint32_t>(defs_.size()); }
   uint64_t count() const { return count_; }
@@ -126,10 +129,14 @@ struct Header {
 };
 
 struct Tables {
+  // Of all kNames chunks that are kept; more than that nobody has asked for.
+  static constexpr uint64_t kMostNameBytes = uint64_t{512} << 20;
+
   Header header;
   std::vector<Image> images;  // images[i] has id i + 1.
   std::vector<Note> notes;
-  std::optional<uint64_t> end_tick;  // Set if the recording was finished properly.
+  std::vector<std::vector<uint8_t>> names;  // kNames chunks, as they are in the file.
+  std::optional<uint64_t> end_tick;         // Set if the recording was finished properly.
   uint64_t file_bytes = 0;
   uint64_t events = 0;  // Calls: a realloc counts once.
   bool complete = false;
