@@ -181,11 +181,12 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
     table.rows.push_back(std::move(row));
   }
   answer.tables.push_back(std::move(table));
-  if (options.by == By::kType && value(unknown_type, options.metric) > 0)
+  if (uint64_t unknown = value(unknown_type, options.metric); unknown > 0) {
+    double percent = 100.0 * static_cast<double>(unknown) / static_cast<double>(whole);
     answer.notes.push_back(fmt::format(
-        "Of {:.1f} % the type is not known: neither malloc nor a plain new-expression tells it.",
-        100.0 * static_cast<double>(value(unknown_type, options.metric)) /
-            static_cast<double>(whole)));
+        "Of {} the type is not known: neither malloc nor a plain new-expression tells it.",
+        percent < 0.1 ? "less than 0.1 %" : fmt::format("{:.1f} %", percent)));
+  }
   return answer;
 }
 

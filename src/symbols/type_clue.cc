@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The innermost clue is an allocator's type, which may be a node that a container
-// wraps around the user's; a container further out tells whether it is one or an array.
+// The innermost clue is an allocator's type. If that is a node which a container wraps around the
+// user's type, it is the answer. Else the next container further out is a better one: compilers and
+// linkers make one function of two whose code is the same, and what is called
+// std::_Vector_base<std::thread>::_M_allocate may allocate for a vector of numbers.
 
 #include "symbols/type_clue.h"
 
@@ -26,7 +28,8 @@ std::optional<std::string_view> argument_of(std::string_view text, std::string_v
   return text.substr(start, end - 1 - start);
 }
 
-std::string unwrapped(std::string_view type) {
+// The user's type in a node of a container; empty if it is none.
+std::string in_node(std::string_view type) {
   if (type == "std::__detail::_Hash_node_base*") return "(hash buckets)";
   struct Wrapper {
     std::string_view name, remark;
@@ -39,7 +42,7 @@ std::string unwrapped(std::string_view type) {
   for (const Wrapper& wrapper : kWrappers)
     if (auto inside = argument_of(type, wrapper.name))
       return std::string(*inside) + std::string(wrapper.remark);
-  return std::string(type);
+  return "";
 }
 
 }  // namespace
@@ -57,14 +60,17 @@ std::string allocated_type(const std::vector<std::string_view>& functions) {
       if (auto made = argument_of(own, maker)) return std::string(*made);
     if (own.starts_with("std::string::") || own.starts_with("std::wstring::"))
       return std::string(own.substr(0, own.find("::", 5)));
-    for (std::string_view array :
-         {"std::vector", "std::_Vector_base", "std::deque", "std::_Deque_base"})
+    for (std::string_view array : {"std::vector", "std::deque"})
       if (auto element = argument_of(own, array)) return std::string(*element) + "[]";
     if (auto value = argument_of(own, "std::list")) return std::string(*value) + " (list node)";
     if (!allocator_type.empty()) continue;
     for (std::string_view allocator :
-         {"std::__new_allocator", "__gnu_cxx::new_allocator", "std::allocator"})
-      if (auto type = argument_of(own, allocator)) allocator_type = unwrapped(*type);
+         {"std::__new_allocator", "__gnu_cxx::new_allocator", "std::allocator"}) {
+      auto type = argument_of(own, allocator);
+      if (!type) continue;
+      if (std::string node = in_node(*type); !node.empty()) return node;
+      allocator_type = *type;
+    }
   }
   return allocator_type;
 }

@@ -27,6 +27,17 @@ TEST(AllocatedType, IsAnArrayInAVector) {
             "std::string");
 }
 
+TEST(AllocatedType, IsTheContainersWhereCodeIsShared) {
+  EXPECT_EQ(allocated_type({"std::__new_allocator<std::thread>::allocate(unsigned long)",
+                            "std::_Vector_base<std::thread, std::allocator<std::thread> "
+                            ">::_M_allocate(unsigned long)",
+                            "std::vector<long, std::allocator<long> >::push_back(long&&)"}),
+            "long[]");
+  EXPECT_EQ(allocated_type({"std::__new_allocator<std::_List_node<A> >::allocate(unsigned long)",
+                            "std::vector<B, std::allocator<B> >::push_back(B&&)"}),
+            "A (list node)");
+}
+
 TEST(AllocatedType, IsWhatWasMade) {
   EXPECT_EQ(allocated_type({"operator new(unsigned long)",
                             "std::unique_ptr<A<int, char>, std::default_delete<A<int, char> > > "
