@@ -58,12 +58,14 @@ class Stream {
       if (!next) return std::unexpected(next.error());
       if (*next != Next::kChunk) break;
       // Beyond the last whole epoch only the end and what was added behind it is of interest.
-      if (chunk.offset >= whole_ && chunk.type != ChunkType::kEnd &&
-          chunk.type != ChunkType::kNames)
-        continue;
+      // Before the end there is half an epoch, and nobody minds what is wrong with that.
+      bool wanted =
+          chunk.offset < whole_ || chunk.type == ChunkType::kEnd || chunk.type == ChunkType::kNames;
+      if (!wanted && !tables_.end_tick) continue;
       reader_.step_back();
       next = reader_.next(&chunk);
       if (!next) return std::unexpected(next.error());
+      if (!wanted) continue;
       if (!take(chunk))
         return fail(
             fmt::format("{} is damaged at byte {}: the chunk makes no sense", path_, chunk.offset));
