@@ -36,11 +36,8 @@ struct Verb {
   int (*main)(const Words&);
 };
 constexpr Verb kVerbs[] = {
-    {"run", main_run},
-    {"report", main_report},
-    {"info", main_info},
-    {"export", main_export},
-    {"symbolize", main_symbolize},
+    {"run", main_run},       {"report", main_report},       {"info", main_info},
+    {"export", main_export}, {"symbolize", main_symbolize},
 };
 
 std::string verb_names() {

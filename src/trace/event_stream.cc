@@ -53,15 +53,20 @@ class Stream {
     if (auto looked = look_ahead(); !looked) return std::unexpected(looked.error());
     reader_.rewind();
     Chunk chunk = {};
+    bool half_epoch = false;
     for (;;) {
       auto next = reader_.skip(&chunk);
       if (!next) return std::unexpected(next.error());
       if (*next != Next::kChunk) break;
-      // Beyond the last whole epoch only the end and what was added behind it is of interest.
-      // Before the end there is half an epoch, and nobody minds what is wrong with that.
-      bool wanted =
-          chunk.offset < whole_ || chunk.type == ChunkType::kEnd || chunk.type == ChunkType::kNames;
-      if (!wanted && !tables_.end_tick) continue;
+      // Beyond the last whole epoch only the end is of interest, and names that were added later.
+      // If half an epoch comes first, that was no proper end.
+      bool beyond = chunk.offset >= whole_;
+      bool wanted = !beyond || chunk.type == ChunkType::kNames ||
+                    (chunk.type == ChunkType::kEnd && !half_epoch);
+      if (!wanted && !tables_.end_tick) {
+        half_epoch = true;
+        continue;
+      }
       reader_.step_back();
       next = reader_.next(&chunk);
       if (!next) return std::unexpected(next.error());
