@@ -167,8 +167,8 @@ Result<void> add_rules(const std::string& words, Rules* rules) {
 const Rules& default_rules() {
   static const Rules kRules = [] {
     Rules rules;
-    (void)add_rules("allocators", &rules);  // A test reads all shipped sets.
-    return rules;
+    Result<void> added = add_rules("allocators", &rules);
+    return added ? rules : Rules();  // A test reads all shipped sets.
   }();
   return kRules;
 }
