@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "symbols/name_rules.h"
+#include "symbols/readable_name.h"
 
 namespace malloscope::analyze {
 
@@ -21,10 +21,16 @@ CallTree::CallTree(Reading* reading, const Query& query, TreeOptions options)
     : reading_(*reading),
       selector_(reading, query, options.fold_plumbing),
       options_(std::move(options)),
-      full_names_(query.full_names),
+      rules_(query.rules),
       whole_outside_(query.frames.only_under.empty()) {
   nodes_.emplace_back();
   reading_.for_each_row([this](const Row& row) { add(row); });
+  if (query.full_names) return;
+  // Only now is it known which short names would be those of several functions.
+  std::vector<std::string_view> functions;
+  for (const Symbol& symbol : symbols_) functions.push_back(symbol.full);
+  std::vector<std::string> names = symbols::short_names(functions);
+  for (size_t i = 0; i < symbols_.size(); ++i) symbols_[i].name = std::move(names[i]);
 }
 
 void CallTree::add(const Row& row) {
@@ -44,6 +50,7 @@ void CallTree::add(const Row& row) {
   }
   if (options_.mark_missing && frames_.empty()) path_.push_back(marker("[hidden]"));
   for (size_t i = frames_.size(); i-- > 0;) path_.push_back(symbol_of(frames_[i]));
+  if (path_.empty()) path_.push_back(intern({"[hidden]", "", 0, "", false}));
 
   size_t common = 0;
   while (common < path_.size() && common < last_path_.size() && path_[common] == last_path_[common])
@@ -73,16 +80,19 @@ SymbolId CallTree::symbol_of(FrameId id) {
   if (i >= symbol_of_frame_.size())
     symbol_of_frame_.resize(std::max(i + 1, symbol_of_frame_.size() * 2), -1);
   if (symbol_of_frame_[i] >= 0) return SymbolId{static_cast<uint32_t>(symbol_of_frame_[i])};
-  const Frame& frame = reading_.frames().frame(id);
-  std::string key = frame.function + '\0' + frame.module;
+  SymbolId symbol = intern(reading_.frames().frame(id));
+  symbol_of_frame_[i] = static_cast<int32_t>(symbol);
+  return symbol;
+}
+
+SymbolId CallTree::intern(const Frame& frame) {
+  std::string function = frame.function;
+  rename(rules_, &function);  // Functions that get the same name are one from here on.
+  std::string key = function + '\0' + frame.module;
   if (options_.by_line) key += '\0' + frame.file + '\0' + std::to_string(frame.line);
   auto [found, fresh] = ids_.try_emplace(key, SymbolId{static_cast<uint32_t>(symbols_.size())});
-  if (fresh) {
-    std::string name = full_names_ ? frame.function : symbols::short_name(frame.function);
-    symbols_.push_back(
-        {std::move(name), frame.function, frame.file, frame.line, frame.module, frame.plumbing});
-  }
-  symbol_of_frame_[i] = static_cast<int32_t>(found->second);
+  if (fresh)
+    symbols_.push_back({function, function, frame.file, frame.line, frame.module, frame.plumbing});
   return found->second;
 }
 

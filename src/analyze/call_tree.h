@@ -80,12 +80,13 @@ class CallTree {
   void add(const Row& row);
   SymbolId symbol_of(FrameId frame);
   SymbolId marker(const char* name);
+  SymbolId intern(const Frame& frame);
   uint32_t child(uint32_t node, SymbolId symbol);
 
   Reading& reading_;
   RowSelector selector_;
   TreeOptions options_;
-  bool full_names_;
+  Rules rules_;
   bool whole_outside_;  // The query cuts no outer frames off.
   std::vector<Node> nodes_;
   std::vector<Symbol> symbols_;

@@ -34,6 +34,8 @@ class Naming {
   // The frames at an instruction, innermost inlined first, at least one.
   virtual std::vector<symbols::SymbolFrame> frames(const symbols::ModuleFile& module,
                                                    uint64_t offset) = 0;
+  // Called once, with all places that may be asked for.
+  virtual void prepare(std::vector<symbols::Symbolizer::Request> places) { (void)places; }
   // Whether the frame belongs to the allocator or the standard library.
   virtual bool is_plumbing(const std::string& function, const std::string& module) = 0;
   // Why a module has few names or none, as a sentence; empty if all is known.

@@ -10,8 +10,10 @@
 
 #include "analyze/heap.h"
 #include "analyze/pattern.h"
+#include "analyze/rules.h"
 #include "analyze/tally.h"
 #include "analyze/time_point.h"
+#include "symbols/symbolizer.h"
 
 namespace malloscope::analyze {
 
@@ -35,6 +37,11 @@ struct Query {
   TallyOptions tally;
   std::vector<Pattern> threads;  // By name, or the number as text; all if empty.
   FrameFilter frames;
+  Rules rules = default_rules();
+  symbols::SymbolOptions symbols = {.debug_dirs = {},
+                                    .sysroot = "",
+                                    .debuginfod = false,
+                                    .cache = symbols::NameCache::default_folder()};
   bool full_names = false;
 };
 

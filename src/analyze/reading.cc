@@ -4,32 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "symbols/name_rules.h"
-#include "symbols/symbolizer.h"
+#include "analyze/symbol_naming.h"
 #include "trace/event_stream.h"
 
 namespace malloscope::analyze {
-namespace {
-
-class SymbolNaming : public Naming {
- public:
-  std::vector<symbols::SymbolFrame> frames(const symbols::ModuleFile& module,
-                                           uint64_t offset) override {
-    return symbolizer_.frames(symbolizer_.add_module(module), offset);
-  }
-  bool is_plumbing(const std::string& function, const std::string& module) override {
-    return symbols::is_plumbing(function, module);
-  }
-  std::string remark(const symbols::ModuleFile& module) override {
-    return symbolizer_.remark(symbolizer_.add_module(module));
-  }
-
- private:
-  symbols::Symbolizer symbolizer_;
-};
-
-}  // namespace
 
 // From names to ticks. "peak" costs a pass of its own, since nothing but the events tells it.
 static Result<Window> window_of(const std::string& path, const Query& query) {
@@ -73,8 +53,10 @@ Result<std::unique_ptr<Reading>> Reading::open(const std::string& path, const Qu
   Result<trace::Tables> tables = trace::stream(path, accounts.get(), {std::move(hooks.progress)});
   if (!tables) return std::unexpected(tables.error());
   accounts->finish();
+  auto naming = std::make_unique<SymbolNaming>(query, tables->names, std::move(hooks.naming));
+  tables->names = {};
   return std::make_unique<Reading>(path, std::move(*tables), std::move(accounts),
-                                   std::make_unique<SymbolNaming>());
+                                   std::move(naming));
 }
 
 Reading::Reading(std::string path, trace::Tables tables, std::unique_ptr<Accounts> accounts,
@@ -94,8 +76,13 @@ Row Reading::with_details(Row row) const {
   return row;
 }
 
+FrameTable& Reading::frames() {
+  if (!std::exchange(prepared_, true)) naming_->prepare(places_of(selected()));
+  return frames_;
+}
+
 const std::vector<Site>& Reading::sites() {
-  if (!sites_) sites_ = analyze::sites(*accounts_, &frames_);
+  if (!sites_) sites_ = analyze::sites(*accounts_, &frames());
   return *sites_;
 }
 

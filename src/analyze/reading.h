@@ -25,6 +25,8 @@ class Reading {
     std::function<void(double)> progress;
     // Adds the observers that a view needs (HeapObserver), before the first event.
     std::function<void(Heap*)> attach;
+    // As progress, while names are looked up: that is done when they are first needed.
+    std::function<void(double)> naming;
   };
   static Result<std::unique_ptr<Reading>> open(const std::string& path, const Query& query,
                                                Hooks hooks = {});
@@ -35,7 +37,7 @@ class Reading {
   const std::string& path() const { return path_; }
   const trace::Tables& tables() const { return tables_; }
   const Accounts& accounts() const { return *accounts_; }
-  FrameTable& frames() { return frames_; }
+  FrameTable& frames();
   // The tally's rows, with what takes the tables to know: how long a tick is, and whose rounding
   // an image's allocator has.
   template <typename Visit>
@@ -57,6 +59,7 @@ class Reading {
   std::unique_ptr<Accounts> accounts_;
   std::unique_ptr<Naming> naming_;
   FrameTable frames_;
+  bool prepared_ = false;
   std::optional<std::vector<Site>> sites_;
 };
 

@@ -22,6 +22,16 @@ bool RowSelector::matches(Known* known, const std::vector<Pattern>& patterns, Fr
   return (*known)[i];
 }
 
+bool RowSelector::folds(FrameId frame) {
+  if (rules_.fold.empty() && rules_.fold_modules.empty()) return false;
+  auto i = static_cast<size_t>(frame);
+  if (i >= fold_.size()) fold_.resize(std::max(i + 1, fold_.size() * 2), -1);
+  const Frame& f = reading_.frames().frame(frame);
+  if (fold_[i] < 0)
+    fold_[i] = matches_any(rules_.fold, f.function) || matches_any(rules_.fold_modules, f.module);
+  return fold_[i];
+}
+
 bool RowSelector::select(const Row& row, std::vector<FrameId>* shown) {
   shown->clear();
   if (!threads_.empty() && !thread_matches(reading_.tables().image(row.image), row.thread))
@@ -52,8 +62,18 @@ bool RowSelector::select(const Row& row, std::vector<FrameId>* shown) {
     if (outer == 0) return false;
     inner = std::min(inner, outer - 1);  // The match may be plumbing itself.
   }
+  if (!rules_.cut_below.empty()) {
+    size_t match = outer;
+    while (match > 0 && !matches(&below_, rules_.cut_below, frames_[match - 1])) --match;
+    if (match > 0) inner = std::max(inner, match - 1);
+  }
+  if (!rules_.cut_above.empty()) {
+    size_t match = outer;
+    while (match > inner && !matches(&above_, rules_.cut_above, frames_[match - 1])) --match;
+    if (match > inner) outer = match;
+  }
   for (size_t i = inner; i < outer; ++i)
-    if (filter_.hide.empty() || !matches(&hide_, filter_.hide, frames_[i]))
+    if ((filter_.hide.empty() || !matches(&hide_, filter_.hide, frames_[i])) && !folds(frames_[i]))
       shown->push_back(frames_[i]);
   return true;
 }

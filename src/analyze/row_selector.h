@@ -20,6 +20,7 @@ class RowSelector {
   RowSelector(Reading* reading, const Query& query, bool fold_plumbing = true)
       : reading_(*reading),
         filter_(query.frames),
+        rules_(query.rules),
         threads_(query.threads),
         fold_plumbing_(fold_plumbing) {}
 
@@ -31,13 +32,16 @@ class RowSelector {
   // By FrameId: whether a pattern matches. -1: not known yet.
   using Known = std::vector<int8_t>;
   bool matches(Known* known, const std::vector<Pattern>& patterns, FrameId frame);
+  // Whether rules fold the frame into its caller.
+  bool folds(FrameId frame);
   bool thread_matches(const trace::Image& image, ThreadId thread) const;
 
   Reading& reading_;
   FrameFilter filter_;
+  Rules rules_;
   std::vector<Pattern> threads_;
   bool fold_plumbing_;
-  Known focus_, ignore_, under_, hide_;
+  Known focus_, ignore_, under_, hide_, fold_, above_, below_;
   std::unordered_map<std::string, bool> module_matches_;
   std::vector<FrameId> frames_;
 };

@@ -7,7 +7,8 @@
 
 #include "analyze/profile_views.h"
 #include "analyze/view.h"
-#include "symbols/name_rules.h"
+#include "symbols/readable_name.h"
+#include "symbols/type_clue.h"
 
 namespace malloscope::analyze {
 namespace {
@@ -42,6 +43,36 @@ const char* group_title(By by) {
   return "function";
 }
 
+// What rows allocate, as far as the functions between malloc and their sites tell.
+class Types {
+ public:
+  explicit Types(Reading* reading) : reading_(*reading) {}
+
+  const std::string& of(const Row& row) {
+    FrameTable& table = reading_.frames();
+    table.stack(row.image, row.stack, &frames_);
+    size_t count = 0;
+    while (count < frames_.size() && table.frame(frames_[count]).plumbing) ++count;
+    // A class's own operator new is nobody's plumbing.
+    if (count < frames_.size()) ++count;
+    std::string key;
+    for (size_t i = 0; i < count; ++i)
+      key += std::to_string(static_cast<uint32_t>(frames_[i])) + ' ';
+    auto [known, fresh] = known_.try_emplace(std::move(key));
+    if (fresh) {
+      std::vector<std::string_view> functions;
+      for (size_t i = 0; i < count; ++i) functions.push_back(table.frame(frames_[i]).function);
+      known->second = symbols::allocated_type(functions);
+    }
+    return known->second;
+  }
+
+ private:
+  Reading& reading_;
+  std::vector<FrameId> frames_;
+  std::unordered_map<std::string, std::string> known_;
+};
+
 }  // namespace
 
 Answer by_group(Reading* reading, const Query& query, const ProfileOptions& options) {
@@ -49,7 +80,8 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
   std::vector<Group> groups;
   std::unordered_map<std::string, size_t> places;
   std::vector<FrameId> shown;
-  Amounts total;
+  Amounts total, unknown_type;
+  Types types(reading);
   reading->for_each_row([&](const Row& row) {
     if (!selector.select(row, &shown)) return;
     FrameTable& frames = reading->frames();
@@ -72,10 +104,18 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
         key = fresh.name = size_range(row.size_class);
         fresh.order = row.size_class;
         break;
+      case By::kType:
+        fresh.name = types.of(row);
+        if (fresh.name.empty()) {
+          fresh.name = "(unknown)";
+          unknown_type += row.amounts;
+        }
+        key = fresh.name;
+        break;
       default:
-        fresh.site = {query.full_names ? site.function : symbols::short_name(site.function),
-                      site.file, site.line, site.module};
-        key = site.function + '\0' + site.file + '\0' + std::to_string(site.line) + '\0' +
+        fresh.site = {site.function, site.file, site.line, site.module};
+        rename(query.rules, &fresh.site.function);
+        key = fresh.site.function + '\0' + site.file + '\0' + std::to_string(site.line) + '\0' +
               site.module;
     }
     auto [place, unknown] = places.try_emplace(std::move(key), groups.size());
@@ -85,6 +125,13 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
     ++group.stacks;
     total += row.amounts;
   });
+
+  if (options.by == By::kSite && !query.full_names) {
+    std::vector<std::string_view> functions;
+    for (const Group& group : groups) functions.push_back(group.site.function);
+    std::vector<std::string> names = symbols::short_names(functions);
+    for (size_t i = 0; i < groups.size(); ++i) groups[i].site.function = std::move(names[i]);
+  }
 
   Answer answer;
   answer.headline = headline(*reading, total, options.metric);
@@ -121,6 +168,12 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
     table.rows.push_back(std::move(row));
   }
   answer.tables.push_back(std::move(table));
+  if (uint64_t unknown = value(unknown_type, options.metric); unknown > 0) {
+    double percent = 100.0 * static_cast<double>(unknown) / static_cast<double>(whole);
+    answer.notes.push_back(fmt::format(
+        "Of {} the type is not known: neither malloc nor a plain new-expression tells it.",
+        percent < 0.1 ? "less than 0.1 %" : fmt::format("{:.1f} %", percent)));
+  }
   return answer;
 }
 

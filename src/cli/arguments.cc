@@ -2,6 +2,7 @@
 #include "cli/arguments.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -50,6 +51,26 @@ CLI::Option* add_process(CLI::App& app, std::optional<int>* pid) {
   return app.add_option("--process", *pid, "Only this process [all]")->type_name("PID");
 }
 
+static constexpr const char* kNames = "Names";
+
+void add_symbols(CLI::App& app, symbols::SymbolOptions* options, bool* no_cache) {
+  app.add_option("--debug-dir", options->debug_dirs,
+                 "Folder with separate debug files, besides /usr/lib/debug")
+      ->type_name("DIR")
+      ->allow_extra_args(false)
+      ->check(CLI::ExistingDirectory.description(""))
+      ->group(kNames);
+  app.add_option("--sysroot", options->sysroot, "Folder that holds the files of another machine")
+      ->type_name("DIR")
+      ->check(CLI::ExistingDirectory.description(""))
+      ->group(kNames);
+  app.add_flag("--debuginfod", options->debuginfod,
+               "Fetch debug files from the servers of DEBUGINFOD_URLS")
+      ->group(kNames);
+  app.add_flag("--no-cache", *no_cache, "Neither use nor keep names in ~/.cache/malloscope")
+      ->group(kNames);
+}
+
 void add_query(CLI::App& app, QueryWords* words) {
   add_process(app, &words->pid);
   constexpr const char* kWhich = "Which part";
@@ -74,13 +95,30 @@ void add_query(CLI::App& app, QueryWords* words) {
   app.add_option("--max-size", words->max_size, "Only blocks of at most this size")
       ->type_name("SIZE")
       ->group(kWhich);
-  app.add_flag("--full-names", words->full_names, "C++ names as they are, however long");
+  add_symbols(app, &words->symbols, &words->no_cache);
+  auto named = [&](const char* name, std::vector<std::string>* list, const char* type,
+                   const std::string& help) {
+    app.add_option(name, *list, help)->type_name(type)->allow_extra_args(false)->group(kNames);
+  };
+  named("--fold", &words->folds, "REGEX",
+        "Frames that count as their caller's; module:REGEX for whole libraries");
+  named("--cut-above", &words->cut_above, "REGEX", "Callers of such functions are not shown");
+  named("--cut-below", &words->cut_below, "REGEX", "What such functions call is not shown");
+  named("--rename", &words->renames, "s/RE/WITH/",
+        "Other names for functions; those that become equal are one");
+  named("--rules", &words->rules, "LIST",
+        fmt::format("Sets of such rules: {}, or files; none: also not the default [allocators]",
+                    fmt::join(analyze::shipped_rules(), ", ")));
+  app.add_flag("--full-names", words->full_names, "C++ names as they are, however long")
+      ->group(kNames);
 }
 
 Result<analyze::Query> query_of(const QueryWords& words) {
   analyze::Query query;
   query.selection.pid = words.pid;
   query.full_names = words.full_names;
+  query.symbols = words.symbols;
+  query.symbols.cache = words.no_cache ? "" : symbols::NameCache::default_folder();
   std::optional<Error> wrong;
   auto time = [&](const std::string& text, const char* option,
                   std::optional<analyze::TimePoint>* point) {
@@ -118,6 +156,23 @@ Result<analyze::Query> query_of(const QueryWords& words) {
   patterns(words.ignore, "--ignore", &query.frames.ignore);
   patterns(words.only_under, "--only-under", &query.frames.only_under);
   patterns(words.hide, "--hide", &query.frames.hide);
+  auto rules = [&](const std::vector<std::string>& texts, auto&& add) {
+    for (const std::string& text : texts) {
+      if (wrong) return;
+      if (Result<void> added = add(text); !added) wrong = added.error();
+    }
+  };
+  rules(words.rules, [&](const std::string& text) { return add_rules(text, &query.rules); });
+  rules(words.folds,
+        [&](const std::string& text) { return add_fold(text, "--fold", &query.rules); });
+  rules(words.renames, [&](const std::string& text) -> Result<void> {
+    Result<analyze::Rename> made = analyze::Rename::make(text, "--rename");
+    if (!made) return std::unexpected(made.error());
+    query.rules.renames.push_back(*made);
+    return {};
+  });
+  patterns(words.cut_above, "--cut-above", &query.rules.cut_above);
+  patterns(words.cut_below, "--cut-below", &query.rules.cut_below);
   size(words.min_size, "--min-size", &query.tally.min_size);
   size(words.max_size, "--max-size", &query.tally.max_size);
   if (!wrong && query.tally.min_size > query.tally.max_size)

@@ -34,8 +34,13 @@ struct QueryWords {
   std::string from, to, at;
   std::vector<std::string> threads, modules, focus, ignore, hide, only_under;
   std::string min_size, max_size;
+  std::vector<std::string> renames, cut_above, cut_below, folds, rules;
+  symbols::SymbolOptions symbols;
+  bool no_cache = false;
   bool full_names = false;
 };
+// Where to find symbols; --no-cache.
+void add_symbols(CLI::App& app, symbols::SymbolOptions* options, bool* no_cache);
 void add_query(CLI::App& app, QueryWords* words);
 Result<analyze::Query> query_of(const QueryWords& words);
 

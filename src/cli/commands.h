@@ -38,6 +38,8 @@ int main_diff(const Words& words);
 int main_check(const Words& words);
 int main_history(const Words& words);
 int main_export(const Words& words);
+int main_symbolize(const Words& words);
+
 // Not for users; see run.cc.
 bool is_started_by_recorder();
 int collect_command(const std::string& pid);
@@ -52,6 +54,9 @@ int print_page(const std::string& trace, const analyze::Query& query, std::FILE*
 
 // "malloscope: <sentence>" on stderr. Returns `exit_code`.
 int complain(int exit_code, std::string_view sentence);
+
+// Shows on a terminal how far the search for names is; to be called with 1 at the end.
+std::function<void(double)> naming_progress();
 
 // Reads a trace for a report, with progress and warnings on stderr. A null pointer: it was
 // complained about, and `exit_code` says what to return.

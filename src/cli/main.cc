@@ -30,6 +30,7 @@ Verbs:
   check     limits for peak, live, allocations, ...; exit code 1 if one is exceeded
   history   the same figures of many recordings, one row each
   export    for flame graphs, pprof, speedscope, KCachegrind, heaptrack, SQLite, ...
+  symbolize put the names of functions into a trace, to read it anywhere
 
 `malloscope VERB --help` tells the options of each. `malloscope --version` the version.
 )";
@@ -41,7 +42,7 @@ struct Verb {
 constexpr Verb kVerbs[] = {
     {"run", main_run},         {"report", main_report}, {"info", main_info},
     {"leaks", main_leaks},     {"diff", main_diff},     {"check", main_check},
-    {"history", main_history}, {"export", main_export},
+    {"history", main_history}, {"export", main_export}, {"symbolize", main_symbolize},
 };
 
 std::string verb_names() {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "cli/commands.h"
 #include "output/answer_json.h"
@@ -24,8 +25,11 @@ namespace {
 // "reading 42 %" on a terminal, after the first half second, and wiped away at the end.
 class Progress {
  public:
-  ~Progress() {
-    if (shown_ >= 0) fmt::print(stderr, "\r\033[K");
+  explicit Progress(std::string_view what) : what_(what) {}
+  ~Progress() { wipe(); }
+
+  void wipe() {
+    if (std::exchange(shown_, -1) >= 0) fmt::print(stderr, "\r\033[K");
   }
 
   void show(double share) {
@@ -33,11 +37,12 @@ class Progress {
     int percent = static_cast<int>(share * 100);
     if (percent == shown_ || std::chrono::steady_clock::now() - begin_ < 500ms) return;
     shown_ = percent;
-    fmt::print(stderr, "\rmalloscope: reading {} %", percent);
+    fmt::print(stderr, "\rmalloscope: {} {} %", what_, percent);
     std::fflush(stderr);
   }
 
  private:
+  std::string_view what_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   int shown_ = -1;
 };
@@ -55,6 +60,14 @@ std::string pids_of(const trace::Tables& tables) {
 }
 
 }  // namespace
+
+std::function<void(double)> naming_progress() {
+  if (!isatty(STDERR_FILENO)) return {};
+  return [progress = std::shared_ptr<Progress>()](double share) mutable {
+    if (!progress) progress = std::make_shared<Progress>("looking up names:");
+    share < 1 ? progress->show(share) : progress->wipe();
+  };
+}
 
 int complain(int exit_code, std::string_view sentence) {
   // Not by fmt::print, which throws if nobody can read it: the exit code says enough then.
@@ -78,10 +91,10 @@ std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const anal
     return nullptr;
   }
   Result<std::unique_ptr<analyze::Reading>> reading = [&] {
-    Progress progress;
+    Progress progress("reading");
     std::function<void(double)> show;
     if (isatty(STDERR_FILENO)) show = [&progress](double share) { progress.show(share); };
-    return analyze::Reading::open(path, query, {show, std::move(attach)});
+    return analyze::Reading::open(path, query, {show, std::move(attach), naming_progress()});
   }();
   if (!reading) {
     *exit_code = complain(kUnreadable, reading.error().sentence);

@@ -70,9 +70,9 @@ const std::map<std::string, Metric> kMetrics = {{"allocations", Metric::kAllocat
                                                 {"calls", Metric::kCalls},
                                                 {"lifetime", Metric::kLifetime},
                                                 {"overhead", Metric::kOverhead}};
-const std::map<std::string, By> kGroups = {{"function", By::kFunction}, {"site", By::kSite},
-                                           {"file", By::kFile},         {"module", By::kModule},
-                                           {"thread", By::kThread},     {"size", By::kSize}};
+const std::map<std::string, By> kGroups = {
+    {"function", By::kFunction}, {"site", By::kSite}, {"file", By::kFile}, {"module", By::kModule},
+    {"thread", By::kThread},     {"size", By::kSize}, {"type", By::kType}};
 
 template <typename Map>
 Words keys_of(const Map& map) {
@@ -223,9 +223,9 @@ int main_report(const Words& words) {
   if (!options.view.empty()) return view(options, *query);
   bool profiled = !options.metric.empty() || !options.by.empty() || options.tree ||
                   options.stacks || options.callers || !query->frames.empty() ||
-                  !query->threads.empty() || !options.shape.columns.empty() ||
-                  !options.shape.sort.empty() || !options.query.min_size.empty() ||
-                  !options.query.max_size.empty();
+                  query->rules.reshape() || !query->threads.empty() ||
+                  !options.shape.columns.empty() || !options.shape.sort.empty() ||
+                  !options.query.min_size.empty() || !options.query.max_size.empty();
   return profiled ? profile(options, *query) : page_or_everything(options, *query);
 }
 

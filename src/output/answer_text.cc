@@ -7,6 +7,7 @@
 
 #include "output/style.h"
 #include "output/words.h"
+#include "symbols/readable_name.h"
 
 namespace malloscope::output {
 namespace {
@@ -171,10 +172,8 @@ class TextWriter {
       if (too_long()) place = place_text(*frame, false);
       if (too_long() && columns(place) > room / 3)
         place = cut_beginning(place, std::max<size_t>(room / 3, 10));
-      if (too_long()) {
-        size_t left = room > columns(place) + 2 ? room - columns(place) - 2 : 0;
-        name = cut_end(name, std::max<size_t>(left, 20));
-      }
+      size_t left = std::max<size_t>(room > columns(place) + 2 ? room - columns(place) - 2 : 0, 20);
+      if (columns(name) > left) name = cut_end(symbols::fitted_name(name, left), left);
     }
     return indent + (row.main ? style_.name(name) : name) +
            (place.empty() ? "" : "  " + style_.dim(place));
@@ -184,8 +183,9 @@ class TextWriter {
     constexpr std::string_view kIndent = "        ";
     for (size_t i = 1; i < stack.size(); ++i) {
       std::string name = printable(stack[i].function), place = place_text(stack[i]);
-      if (!options_.full_names && columns(name) > options_.width * 2 / 3)
-        name = cut_end(name, options_.width * 2 / 3);
+      size_t left = options_.width * 2 / 3;
+      if (!options_.full_names && columns(name) > left)
+        name = cut_end(symbols::fitted_name(name, left), left);
       sink_.write(
           fmt::format("{}{}{}\n", kIndent, name, place.empty() ? "" : "  " + style_.dim(place)));
     }

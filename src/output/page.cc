@@ -14,7 +14,7 @@
 #include "output/losses.h"
 #include "output/style.h"
 #include "output/words.h"
-#include "symbols/name_rules.h"
+#include "symbols/readable_name.h"
 
 namespace malloscope::output {
 namespace {
@@ -236,7 +236,8 @@ class Page {
         note = fmt::format(" ({} temporary)",
                            percent_text(site->amounts.temporary, site->amounts.allocations));
       size_t room = function_width - note.size();
-      std::string function = cut_end(printable(symbols::short_name(frame.function, room)), room);
+      std::string function = cut_end(
+          printable(symbols::fitted_name(symbols::short_name(frame.function, room), room)), room);
       size_t used = columns(function) + note.size();
       line("  " + right(list.metric == Metric::kCalls ? grouped(amount) : bytes_text(amount), 12) +
            right(percent_text(amount, list.whole), 8) + "  " + style_.name(function) + note +

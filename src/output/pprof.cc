@@ -58,8 +58,10 @@ const char* sample_type_of(Metric metric) {
     case Metric::kAllocations:
     case Metric::kCalls:
     case Metric::kTemporary:
+    case Metric::kLifetime:
       return "alloc_objects";
     case Metric::kAllocated:
+    case Metric::kOverhead:
       return "alloc_space";
     case Metric::kLive:
       return "inuse_space";

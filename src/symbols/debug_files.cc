@@ -42,18 +42,22 @@ static bool is_build_id(std::string_view text) {
 }
 
 std::optional<ElfFile> find_by_build_id(const std::string& build_id,
-                                        const std::vector<std::string>& debug_dirs) {
+                                        const std::vector<std::string>& debug_dirs,
+                                        Looked* looked) {
   if (!is_build_id(build_id)) return std::nullopt;
   for (const std::string& dir : debug_dirs) {
-    auto file = ElfFile::open(dir + "/.build-id/" + build_id.substr(0, 2) + "/" +
-                              build_id.substr(2) + ".debug");
+    std::string path =
+        dir + "/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug";
+    if (looked) looked->push_back(path);
+    auto file = ElfFile::open(path);
     if (file && file->build_id() == build_id) return std::move(*file);
   }
   return std::nullopt;
 }
 
 static std::optional<ElfFile> find_by_link(const ElfFile& stripped,
-                                           const std::vector<std::string>& debug_dirs) {
+                                           const std::vector<std::string>& debug_dirs,
+                                           Looked* looked) {
   GElf_Word checksum = 0;
   const char* link = dwelf_elf_gnu_debuglink(stripped.elf(), &checksum);
   if (!link || !*link) return std::nullopt;
@@ -73,6 +77,7 @@ static std::optional<ElfFile> find_by_link(const ElfFile& stripped,
   std::string build_id = stripped.build_id();
   for (const fs::path& place : places) {
     if (fs::equivalent(place, stripped.path(), error)) continue;
+    if (looked) looked->push_back(place);
     auto file = ElfFile::open(place);
     if (!file) continue;
     std::string found_id = file->build_id();
@@ -84,9 +89,9 @@ static std::optional<ElfFile> find_by_link(const ElfFile& stripped,
 }
 
 std::optional<ElfFile> find_debug_file(const ElfFile& stripped,
-                                       const std::vector<std::string>& debug_dirs) {
-  auto file = find_by_build_id(stripped.build_id(), debug_dirs);
-  return file ? std::move(file) : find_by_link(stripped, debug_dirs);
+                                       const std::vector<std::string>& debug_dirs, Looked* looked) {
+  auto file = find_by_build_id(stripped.build_id(), debug_dirs, looked);
+  return file ? std::move(file) : find_by_link(stripped, debug_dirs, looked);
 }
 
 }  // namespace malloscope::symbols

@@ -11,13 +11,18 @@
 
 namespace malloscope::symbols {
 
+// Paths that were looked at, whether there was anything or not.
+using Looked = std::vector<std::string>;
+
 // The file dir/.build-id/ab/cdef….debug of the first of `debug_dirs` that has it.
 std::optional<ElfFile> find_by_build_id(const std::string& build_id,
-                                        const std::vector<std::string>& debug_dirs);
+                                        const std::vector<std::string>& debug_dirs,
+                                        Looked* looked = nullptr);
 
 // The separate debug file of `stripped`: by its build-id, else by its .gnu_debuglink.
 // Files on this machine only; nothing is ever fetched.
 std::optional<ElfFile> find_debug_file(const ElfFile& stripped,
-                                       const std::vector<std::string>& debug_dirs);
+                                       const std::vector<std::string>& debug_dirs,
+                                       Looked* looked = nullptr);
 
 }  // namespace malloscope::symbols

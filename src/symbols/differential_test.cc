@@ -18,7 +18,7 @@
 #include "symbols/die_names.h"
 #include "symbols/die_walk.h"
 #include "symbols/elf_file.h"
-#include "symbols/name_rules.h"
+#include "symbols/readable_name.h"
 #include "symbols/symbolizer.h"
 #include "symbols/test_programs.h"
 
@@ -165,7 +165,9 @@ Agreement compare(const TempFolder& folder, const std::string& path,
   if (auto debug = find_debug_file(*ElfFile::open(path), all_dirs)) names.add(debug->path());
   EXPECT_EQ(theirs.size(), addresses.size());
 
-  Symbolizer symbolizer(debug_dirs);
+  SymbolOptions options;
+  options.debug_dirs = debug_dirs;
+  Symbolizer symbolizer(options);
   size_t module = symbolizer.add_module({path, ""});
   Agreement result;
   std::array<size_t, kLikenesses> likenesses{};

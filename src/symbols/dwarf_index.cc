@@ -43,11 +43,13 @@ struct Node {
   uint32_t parent;  // The function or call that this one is inlined into; kNone for a function.
   uint32_t call_file;
   uint32_t call_line;
+  uint32_t call_column;
 };
 
 struct Row {
   uint64_t address;
-  uint32_t file;
+  uint32_t file : 20;
+  uint32_t column : 12;  // 0: not known, or too large.
   uint32_t line : 31;
   uint32_t ends : 1;  // The first address behind a stretch of code.
 };
@@ -169,36 +171,36 @@ void DwarfIndex::State::index_functions(Unit* unit) {
     uint32_t owner;  // A node, or kNone.
     bool in_function;
   };
-  walk_below(
-      unit->tree_die, Place{kNone, false}, [&](Dwarf_Die die, Place outer) -> std::optional<Place> {
-        uint32_t node = static_cast<uint32_t>(nodes.size());
-        switch (dwarf_tag(&die)) {
-          case DW_TAG_subprogram:
-            if (auto start = add_ranges(die, node, &intervals)) {
-              nodes.push_back({die, kNone, 0, 0});
-              names.note_code(die, *start);
-              return Place{node, true};
-            }
-            return Place{kNone, true};
-          case DW_TAG_inlined_subroutine:
-            add_ranges(die, node, &intervals);
-            nodes.push_back(
-                {die, outer.owner, number(die, DW_AT_call_file), number(die, DW_AT_call_line)});
-            return Place{node, true};
-          case DW_TAG_class_type:
-          case DW_TAG_structure_type:
-          case DW_TAG_union_type:
-            return outer.in_function ? std::optional(outer) : std::nullopt;
-          case DW_TAG_lexical_block:
-          case DW_TAG_namespace:
-          case DW_TAG_module:
-          case DW_TAG_try_block:
-          case DW_TAG_catch_block:
-            return outer;
-          default:
-            return std::nullopt;
-        }
-      });
+  walk_below(unit->tree_die, Place{kNone, false},
+             [&](Dwarf_Die die, Place outer) -> std::optional<Place> {
+               uint32_t node = static_cast<uint32_t>(nodes.size());
+               switch (dwarf_tag(&die)) {
+                 case DW_TAG_subprogram:
+                   if (auto start = add_ranges(die, node, &intervals)) {
+                     nodes.push_back({die, kNone, 0, 0, 0});
+                     names.note_code(die, *start);
+                     return Place{node, true};
+                   }
+                   return Place{kNone, true};
+                 case DW_TAG_inlined_subroutine:
+                   add_ranges(die, node, &intervals);
+                   nodes.push_back({die, outer.owner, number(die, DW_AT_call_file),
+                                    number(die, DW_AT_call_line), number(die, DW_AT_call_column)});
+                   return Place{node, true};
+                 case DW_TAG_class_type:
+                 case DW_TAG_structure_type:
+                 case DW_TAG_union_type:
+                   return outer.in_function ? std::optional(outer) : std::nullopt;
+                 case DW_TAG_lexical_block:
+                 case DW_TAG_namespace:
+                 case DW_TAG_module:
+                 case DW_TAG_try_block:
+                 case DW_TAG_catch_block:
+                   return outer;
+                 default:
+                   return std::nullopt;
+               }
+             });
   unit->innermost = IntervalIndex(std::move(intervals));
   size_t count = 0;
   dwarf_getsrcfiles(&unit->tree_die, &unit->call_files, &count);
@@ -214,18 +216,22 @@ void DwarfIndex::State::index_lines(Unit* unit) {
     Dwarf_Line* line = dwarf_onesrcline(lines, i);
     Dwarf_Addr address;
     bool ends = false;
-    int row_line = 0;
+    int row_line = 0, row_column = 0;
     Dwarf_Files* files;
     size_t file = 0;
     if (!line || dwarf_lineaddr(line, &address) != 0) continue;
     dwarf_lineendsequence(line, &ends);
     if (!contains(code, address) && !(ends && contains(code, address - 1))) continue;
     dwarf_lineno(line, &row_line);
+    dwarf_linecol(line, &row_column);
     dwarf_line_file(line, &files, &file);
     // Of rows for the same address the last counts.
     if (!unit->rows.empty() && unit->rows.back().address == address) unit->rows.pop_back();
-    unit->rows.push_back(
-        {address, static_cast<uint32_t>(file), static_cast<uint32_t>(row_line) & INT32_MAX, ends});
+    constexpr uint32_t kMaxFile = (1 << 20) - 1, kMaxColumn = (1 << 12) - 1;
+    auto column = static_cast<uint32_t>(row_column);
+    unit->rows.push_back({address, (file <= kMaxFile ? static_cast<uint32_t>(file) : 0) & kMaxFile,
+                          (column <= kMaxColumn ? column : 0) & kMaxColumn,
+                          static_cast<uint32_t>(row_line) & INT32_MAX, ends});
   }
 }
 
@@ -242,6 +248,7 @@ std::vector<SymbolFrame> DwarfIndex::frames(uint64_t address) {
     const Row& row = *std::prev(after);
     frame.file = file_name(unit.row_files, row.file, unit.folder);
     frame.line = static_cast<int>(row.line);
+    frame.column = static_cast<int>(row.column);
   }
   uint32_t at = unit.innermost.find(address);
   if (at == kNone && frame.line == 0) return frames;
@@ -253,6 +260,7 @@ std::vector<SymbolFrame> DwarfIndex::frames(uint64_t address) {
     if (node.parent == kNone) return frames;
     frame.file = file_name(unit.call_files, node.call_file, unit.folder);
     frame.line = static_cast<int>(node.call_line);
+    frame.column = static_cast<int>(node.call_column);
     at = node.parent;
   }
   frames.push_back(std::move(frame));

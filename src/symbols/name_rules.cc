@@ -20,101 +20,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "symbols/name_scanner.h"
 
 namespace malloscope::symbols {
 
-namespace {
-
-constexpr std::string_view kAnonymous = "(anonymous namespace)";
-
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
-
-// The position after the bracket that closes the one at `at`, or the end. Only
-// brackets of the same kind are counted, since in expressions '<' may mean less.
-size_t skip_pair(std::string_view text, size_t at) {
-  char open = text[at], close = open == '(' ? ')' : open == '[' ? ']' : '}';
-  int depth = 0;
-  for (; at < text.size(); ++at) {
-    if (text[at] == open) ++depth;
-    if (text[at] == close && --depth == 0) return at + 1;
-  }
-  return text.size();
-}
-
-bool at_operator(std::string_view text, size_t at) {
-  constexpr std::string_view kOperator = "operator";
-  return text.substr(at).starts_with(kOperator) && (at == 0 || !is_word(text[at - 1])) &&
-         (at + kOperator.size() == text.size() || !is_word(text[at + kOperator.size()]));
-}
-
-size_t skip_angles(std::string_view text, size_t at);
-
-// `at` is behind the word "operator"; the result is behind the operator's name,
-// which may hold any bracket.
-size_t skip_operator_name(std::string_view text, size_t at) {
-  // Longest first.
-  static constexpr std::array<std::string_view, 44> kNames = {
-      " delete[]", " co_await", " delete", " new[]", " new", "<=>", "->*", "<<=", ">>=", "()", "[]",
-      "<<",        ">>",        "<=",      ">=",     "->",   "==",  "!=",  "&&",  "||",  "++", "--",
-      "+=",        "-=",        "*=",      "/=",     "%=",   "^=",  "&=",  "|=",  "<",   ">",  "=",
-      "!",         "+",         "-",       "*",      "/",    "%",   "^",   "&",   "|",   "~",  ","};
-  std::string_view rest = text.substr(at);
-  for (std::string_view name : kNames) {
-    if (!rest.starts_with(name)) continue;
-    at += name.size();
-    // "operator< <int>": the space only keeps the two apart.
-    return text.substr(at).starts_with(" <") ? at + 1 : at;
-  }
-  if (rest.starts_with("\"\"") || rest.starts_with(" \"\"")) {  // operator"" _s
-    at += rest.find('"') + 2;
-    return at < text.size() && text[at] == ' ' ? at + 1 : at;
-  }
-  // A conversion: a type, up to the parameters.
-  while (at < text.size() && (text[at] != '(' || text.substr(at).starts_with(kAnonymous))) {
-    at = text[at] == '<' ? skip_angles(text, at) : text[at] == '(' ? skip_pair(text, at) : at + 1;
-  }
-  return at;
-}
-
-// The position after the '>' that closes the '<' at `at`, or the end.
-size_t skip_angles(std::string_view text, size_t at) {
-  int depth = 0;
-  while (at < text.size()) {
-    char c = text[at];
-    if (c == '(' || c == '[' || c == '{') {
-      at = skip_pair(text, at);
-    } else if (c == 'o' && at_operator(text, at)) {
-      at = skip_operator_name(text, at + 8);
-    } else if (c == '-' && text.substr(at).starts_with("->")) {
-      at += 2;
-    } else {
-      ++at;
-      if (c == '<') ++depth;
-      if (c == '>' && --depth == 0) return at;
-    }
-  }
-  return at;
-}
-
-// If what stands behind a parameter list makes it that of an enclosing function,
-// as in "run() const::Local::go()", the position of the "::"; else npos.
-size_t scope_behind(std::string_view text, size_t at) {
-  for (bool more = true; more;) {
-    more = false;
-    for (std::string_view mark : {" const", " volatile", " noexcept", " &&", " &", "&&", "&"}) {
-      if (!text.substr(at).starts_with(mark)) continue;
-      at += mark.size();
-      more = true;
-    }
-    if (at < text.size() && text[at] == '[') at = skip_pair(text, at), more = true;
-  }
-  return text.substr(at).starts_with("::") ? at : text.npos;
-}
-
-}  // namespace
-
-std::string_view qualified_name(std::string_view function) {
+// `nesting` counts functions that return pointers to functions that return pointers ...
+static std::string_view own_name(std::string_view function, int nesting) {
   size_t start = 0, at = 0;
   while (at < function.size()) {
     char c = function[at];
@@ -128,8 +40,8 @@ std::string_view qualified_name(std::string_view function) {
       at = skip_operator_name(function, at + 8);
     } else if (c != '(') {
       ++at;
-    } else if (function.substr(at).starts_with(kAnonymous)) {
-      at += kAnonymous.size();
+    } else if (size_t anonymous = anonymous_at(function, at)) {
+      at += anonymous;
     } else {
       std::string_view before = function.substr(0, at);
       size_t end = skip_pair(function, at);
@@ -141,8 +53,8 @@ std::string_view qualified_name(std::string_view function) {
         // "void (*find<int>(char))(int)": a function that returns a pointer to one.
         std::string_view inside = function.substr(at + 1, end - at - 2);
         size_t name = inside.find_first_not_of("*& ");
-        if (end - at < 3 || name == inside.npos || name == 0) return function;
-        return qualified_name(inside.substr(name));
+        if (end - at < 3 || name == inside.npos || name == 0 || nesting == 4) return function;
+        return own_name(inside.substr(name), nesting + 1);
       } else {
         break;
       }
@@ -150,6 +62,10 @@ std::string_view qualified_name(std::string_view function) {
   }
   std::string_view name = function.substr(start, at - start);
   return name.empty() ? function : name;
+}
+
+std::string_view qualified_name(std::string_view function) {
+  return function.size() > kMaxParsed ? function : own_name(function, 0);
 }
 
 namespace {
@@ -198,35 +114,6 @@ bool is_plumbing_name(std::string_view name) {
 
 bool is_plumbing(std::string_view function, std::string_view module_path) {
   return is_plumbing_module(module_path) || is_plumbing_name(qualified_name(function));
-}
-
-std::string short_name(std::string_view function, size_t most) {
-  if (function.size() <= most) return std::string(function);
-  std::string_view name = qualified_name(function);
-  if (name.size() <= most) return std::string(name);
-
-  std::string brief;
-  for (size_t at = 0; at < name.size();) {
-    std::string_view rest = name.substr(at);
-    size_t end = at + 1;
-    std::string_view shown = rest.substr(0, 1);
-    if (at_operator(name, at)) {
-      end = skip_operator_name(name, at + 8);
-      shown = name.substr(at, end - at);
-    } else if (rest.starts_with(kAnonymous)) {
-      end = at + kAnonymous.size();
-      shown = kAnonymous;
-    } else if (name[at] == '<') {
-      end = skip_angles(name, at);
-      shown = "<...>";
-    } else if (name[at] == '(') {
-      end = skip_pair(name, at);
-      shown = end - at == 2 ? "()" : "(...)";
-    }
-    brief += shown;
-    at = end;
-  }
-  return brief;
 }
 
 }  // namespace malloscope::symbols

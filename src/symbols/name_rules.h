@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the names of functions tell: which are plumbing, and how to say them shortly.
+// What the names of functions tell: whose they are, and which are plumbing.
 
 #pragma once
 
-#include <string>
 #include <string_view>
+
+#include "symbols/readable_name.h"  // How to say them shortly.
 
 namespace malloscope::symbols {
 
@@ -18,10 +19,5 @@ std::string_view qualified_name(std::string_view function);
 // libraries, the C library and the dynamic linker, the C++ standard library. The
 // site of an allocation is the innermost frame that does not.
 bool is_plumbing(std::string_view function, std::string_view module_path);
-
-// A form for one-line tables. While it is longer than `most` characters, first the
-// return type and the parameters go, then the arguments of templates, enclosing
-// functions and lambdas: "std::vector<...>::push_back". It is never cut.
-std::string short_name(std::string_view function, size_t most = 60);
 
 }  // namespace malloscope::symbols

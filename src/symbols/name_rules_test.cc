@@ -193,30 +193,7 @@ TEST(QualifiedName, IsSomethingForAnyText) {
     std::string_view own = qualified_name(name);
     EXPECT_EQ(own.empty(), name.empty()) << name;
     is_plumbing(name, name);
-    short_name(name, 0);
   }
-}
-
-TEST(ShortName, KeepsWhatFits) {
-  EXPECT_EQ(short_name("ns::parse(int, char const*)"), "ns::parse(int, char const*)");
-}
-
-TEST(ShortName, DropsParametersBeforeTemplateArguments) {
-  std::string name =
-      "void std::vector<ns::Token, std::allocator<ns::Token> >::push_back(ns::Token const&)";
-  EXPECT_EQ(short_name(name, 70), "std::vector<ns::Token, std::allocator<ns::Token> >::push_back");
-  EXPECT_EQ(short_name(name, 40), "std::vector<...>::push_back");
-  EXPECT_EQ(short_name(name, 3), "std::vector<...>::push_back");
-}
-
-TEST(ShortName, ShortensLambdasAndEnclosingFunctions) {
-  EXPECT_EQ(short_name("run(std::function<void (int)>, int) const::{lambda(std::pair<int, "
-                       "char>)#2}::operator()(std::pair<int, char>) const",
-                       40),
-            "run(...) const::{lambda(...)#2}::operator()");
-  EXPECT_EQ(short_name("(anonymous namespace)::note(unsigned long)", 20),
-            "(anonymous namespace)::note");
-  EXPECT_EQ(short_name("Key::operator<< <std::vector<int> >(int)", 5), "Key::operator<< <...>");
 }
 
 TEST(Plumbing, IsDecidedForAHundredThousandNamesInSeconds) {

@@ -12,6 +12,7 @@ struct SymbolFrame {
   std::string function;
   std::string file;  // Empty if not known.
   int line = 0;      // 0 if not known.
+  int column = 0;    // 0 if not known.
 
   bool operator==(const SymbolFrame&) const = default;
 };

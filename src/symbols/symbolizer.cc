@@ -14,12 +14,21 @@
 #include "symbols/symbolizer.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <unordered_map>
 
 #include "symbols/debug_files.h"
+#include "symbols/debuginfod.h"
 #include "symbols/demangle.h"
 #include "symbols/dwarf_index.h"
 #include "symbols/elf_file.h"
@@ -58,11 +67,24 @@ struct Symbolizer::Module {
   std::string remark;
   std::unique_ptr<OpenFiles> files;
   uint64_t last_use = 0;
-  std::unordered_map<uint64_t, std::vector<SymbolFrame>> answers;
+  Answers answers;
+  bool recalled = false;           // The cache was asked.
+  bool fresh = false;              // There are answers that the cache does not have.
+  std::vector<Witness> witnesses;  // Set once the files were opened or the cache had it.
 };
 
-Symbolizer::Symbolizer(std::vector<std::string> debug_dirs) : debug_dirs_(std::move(debug_dirs)) {
-  debug_dirs_.push_back("/usr/lib/debug");
+// What else the answers depend on.
+static std::string kind_of(const SymbolOptions& options) {
+  std::string kind = options.sysroot + '\0' + (options.debuginfod ? "debuginfod" : "");
+  for (const std::string& dir : options.debug_dirs) kind += '\0' + dir;
+  return kind;
+}
+
+Symbolizer::Symbolizer(SymbolOptions options)
+    : options_(std::move(options)), cache_(options_.cache, kind_of(options_)) {
+  while (options_.sysroot.ends_with('/')) options_.sysroot.pop_back();
+  if (!options_.sysroot.empty()) options_.debug_dirs.push_back(options_.sysroot + "/usr/lib/debug");
+  options_.debug_dirs.push_back("/usr/lib/debug");
 }
 
 Symbolizer::~Symbolizer() = default;
@@ -83,6 +105,7 @@ size_t Symbolizer::add_module(ModuleFile file) {
 }
 
 const std::vector<SymbolFrame>& Symbolizer::frames(size_t module, uint64_t offset) {
+  recall(modules_[module].get());
   auto known = modules_[module]->answers.find(offset);
   if (known != modules_[module]->answers.end()) return known->second;
 
@@ -94,7 +117,81 @@ const std::vector<SymbolFrame>& Symbolizer::frames(size_t module, uint64_t offse
     frames.back().function = display_name(symbol->name) + (symbol->stub ? "@plt" : "");
   for (SymbolFrame& frame : frames)
     if (frame.function.empty()) frame.function = fmt::format("{}+{:#x}", m.name, offset);
+  m.fresh = true;
   return m.answers.emplace(offset, std::move(frames)).first->second;
+}
+
+void Symbolizer::recall(Module* m) {
+  if (std::exchange(m->recalled, true)) return;
+  std::optional<NameCache::Entry> entry = cache_.load(m->file);
+  if (!entry) return;
+  m->examined = true;
+  m->detail = entry->names.detail;
+  m->remark = std::move(entry->names.remark);
+  m->answers = std::move(entry->names.answers);
+  m->witnesses = std::move(entry->witnesses);
+}
+
+void Symbolizer::save() {
+  for (const auto& m : modules_) {
+    if (!m->fresh || !m->examined) continue;
+    cache_.store({{m->file, m->detail, m->remark, m->answers}, m->witnesses});
+    m->fresh = false;
+  }
+}
+
+ModuleNames Symbolizer::names(size_t module) {
+  const Module& m = examined(module);
+  return {m.file, m.detail, m.remark, m.answers};
+}
+
+void Symbolizer::prepare(std::vector<Request> requests,
+                         const std::function<void(double)>& progress) {
+  std::vector<Request> open;
+  uint64_t all = 0;
+  for (Request& request : requests) {
+    Module& m = *modules_[add_module(request.file)];
+    recall(&m);
+    std::erase_if(request.offsets, [&](uint64_t offset) { return m.answers.contains(offset); });
+    all += request.offsets.size();
+    if (!request.offsets.empty()) open.push_back(std::move(request));
+  }
+  if (open.empty()) return;
+  // The longest first, so that no thread begins one when the others are done.
+  std::ranges::sort(open, std::greater(), [](const Request& r) { return r.offsets.size(); });
+  std::atomic<size_t> next = 0;
+  std::atomic<uint64_t> done = 0;
+  std::mutex lock;
+  std::condition_variable finished;
+  size_t working =
+      std::min<size_t>({std::max(1U, std::thread::hardware_concurrency()), 8, open.size()});
+  auto work = [&] {
+    SymbolOptions options = options_;
+    options.cache.clear();
+    for (size_t i; (i = next++) < open.size();) {
+      Symbolizer own(options);
+      size_t module = own.add_module(open[i].file);
+      std::ranges::sort(open[i].offsets);
+      for (uint64_t offset : open[i].offsets) {
+        own.frames(module, offset);
+        ++done;
+      }
+      std::lock_guard guard(lock);
+      Module &here = *modules_[add_module(open[i].file)], &there = *own.modules_[module];
+      here.answers.merge(there.answers);
+      here.detail = there.detail;
+      here.remark = there.remark;
+      here.witnesses = there.witnesses;
+      here.examined = here.fresh = true;
+    }
+    std::lock_guard guard(lock);
+    if (--working == 0) finished.notify_one();
+  };
+  std::vector<std::jthread> threads;
+  for (size_t i = working; i > 0; --i) threads.emplace_back(work);
+  std::unique_lock guard(lock);
+  while (!finished.wait_for(guard, std::chrono::milliseconds(100), [&] { return working == 0; }))
+    if (progress) progress(static_cast<double>(done) / static_cast<double>(all));
 }
 
 Detail Symbolizer::detail(size_t module) { return examined(module).detail; }
@@ -102,6 +199,7 @@ Detail Symbolizer::detail(size_t module) { return examined(module).detail; }
 const std::string& Symbolizer::remark(size_t module) { return examined(module).remark; }
 
 const Symbolizer::Module& Symbolizer::examined(size_t module) {
+  recall(modules_[module].get());
   return modules_[module]->examined ? *modules_[module] : opened(module);
 }
 
@@ -116,7 +214,7 @@ Symbolizer::Module& Symbolizer::opened(size_t module) {
 }
 
 void Symbolizer::open(Module* m) {
-  m->examined = true;
+  m->examined = m->recalled = true;
   m->files = std::make_unique<OpenFiles>();
   OpenFiles& files = *m->files;
   std::string path = m->file.path;
@@ -126,6 +224,14 @@ void Symbolizer::open(Module* m) {
 
   // A deleted file's path may hold another file by now, which only a build-id can tell.
   std::string trouble;
+  Looked looked;
+  if (!options_.sysroot.empty()) {
+    std::string below = options_.sysroot + path;
+    looked.push_back(below);
+    // Files of this machine count only if they are known to be the same.
+    if (access(below.c_str(), F_OK) == 0 || m->file.build_id.empty()) path = below;
+  }
+  looked.push_back(path);
   if (auto file = deleted && m->file.build_id.empty() ? fail("deleted") : ElfFile::open(path)) {
     if (m->file.build_id.empty() || file->build_id() == m->file.build_id)
       files.mapped = std::move(*file);
@@ -140,10 +246,24 @@ void Symbolizer::open(Module* m) {
   std::vector<const ElfFile*> sources;
   if (files.mapped) {
     sources.push_back(&*files.mapped);
-    if (!has_debug_info(*files.mapped)) files.debug = find_debug_file(*files.mapped, debug_dirs_);
+    if (!has_debug_info(*files.mapped))
+      files.debug = find_debug_file(*files.mapped, options_.debug_dirs, &looked);
   } else {
-    files.debug = find_by_build_id(m->file.build_id, debug_dirs_);
+    files.debug = find_by_build_id(m->file.build_id, options_.debug_dirs, &looked);
   }
+  std::string not_fetched;
+  if (options_.debuginfod && !files.debug && !m->file.build_id.empty() &&
+      (!files.mapped || !has_debug_info(*files.mapped))) {
+    if (Result<std::string> fetched = fetch_debug_file(m->file.build_id); !fetched) {
+      not_fetched = " " + fetched.error().sentence + ".";
+      not_fetched[1] = static_cast<char>(std::toupper(static_cast<unsigned char>(not_fetched[1])));
+    } else if (auto file = ElfFile::open(*fetched); file && file->build_id() == m->file.build_id) {
+      looked.push_back(*fetched);
+      files.debug = std::move(*file);
+    }
+  }
+  m->witnesses.clear();
+  for (std::string& place : looked) m->witnesses.push_back(Witness::of(std::move(place)));
   if (files.debug) sources.push_back(&*files.debug);
 
   files.symbols = SymbolTable(sources);
@@ -168,6 +288,7 @@ void Symbolizer::open(Module* m) {
         "with -g to see them.",
         m->name);
   }
+  if (!m->remark.empty()) m->remark += not_fetched;
 }
 
 void Symbolizer::close_least_recent(const Module& keep) {

@@ -5,39 +5,32 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "symbols/symbol_frame.h"
+#include "symbols/module_names.h"
+#include "symbols/name_cache.h"
 
 namespace malloscope::symbols {
 
-struct ModuleFile {
-  std::string path;
-  std::string
-      build_id;  // Lower-case hexadecimal; empty if not known, then any file at path will do.
-
-  bool operator==(const ModuleFile&) const = default;
-};
-
-// How much is known of a module.
-enum class Detail {
-  kNone,       // Addresses only.
-  kExports,    // The functions it exports.
-  kFunctions,  // All functions.
-  kLines,      // Also source lines and inlined functions.
+// Where to look, besides the places where the files were.
+struct SymbolOptions {
+  std::vector<std::string> debug_dirs;  // With separate debug files; before /usr/lib/debug.
+  std::string sysroot;                  // The modules' paths are below it.
+  bool debuginfod = false;              // Ask the servers of DEBUGINFOD_URLS.
+  std::string cache;                    // A folder for NameCache; empty: nothing is kept.
 };
 
 // Opens files when first asked about them and keeps the answers. Never fails: a
 // module that is missing, changed or damaged has frames of the form
-// "libfoo.so+0x1234". Uses files on this machine only, never the network. Of very
+// "libfoo.so+0x1234". Uses files on this machine only, unless debuginfod is asked for. Of very
 // large modules only a few stay open, so it is best to ask about one after another.
 // For one thread; several may each have their own.
 class Symbolizer {
  public:
-  // `debug_dirs` are searched for separate debug files before /usr/lib/debug.
-  explicit Symbolizer(std::vector<std::string> debug_dirs = {});
+  explicit Symbolizer(SymbolOptions options = {});
   ~Symbolizer();
   Symbolizer(Symbolizer&&) noexcept;
   Symbolizer& operator=(Symbolizer&&) noexcept;
@@ -58,14 +51,30 @@ class Symbolizer {
   // Empty if its functions and lines are known, and for code that has no file.
   const std::string& remark(size_t module);
 
+  // Asks for many places of many modules at once, some modules at the same time. `progress` is
+  // called now and then, by this thread, with the share that is done.
+  struct Request {
+    ModuleFile file;
+    std::vector<uint64_t> offsets;
+  };
+  void prepare(std::vector<Request> requests, const std::function<void(double)>& progress = {});
+
+  // All that was asked of a module so far.
+  ModuleNames names(size_t module);
+
+  // Keeps what is new for next time.
+  void save();
+
  private:
   struct Module;
   Module& opened(size_t module);
   const Module& examined(size_t module);
   void open(Module* module);
   void close_least_recent(const Module& keep);
+  void recall(Module* module);
 
-  std::vector<std::string> debug_dirs_;
+  SymbolOptions options_;
+  NameCache cache_;
   std::vector<std::unique_ptr<Module>> modules_;
   uint64_t uses_ = 0;
 };

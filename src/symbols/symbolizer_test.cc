@@ -178,7 +178,9 @@ TEST_F(SymbolizerTest, UsesTheDebugFileOfALibraryThatIsGone) {
       folder_ / ("debug/.build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug");
   std::filesystem::create_directories(std::filesystem::path(debug_file).parent_path());
   run(fmt::format("objcopy --only-keep-debug {} {} && rm {}", path, debug_file, path));
-  Symbolizer symbolizer({folder_ / "debug"});
+  SymbolOptions options;
+  options.debug_dirs = {folder_ / "debug"};
+  Symbolizer symbolizer(options);
   size_t module = symbolizer.add_module({path, id});
   EXPECT_EQ(symbolizer.frames(module, address).back().function, "answer");
   EXPECT_EQ(symbolizer.frames(module, address).back().line, 2);
@@ -212,7 +214,9 @@ TEST_F(SymbolizerTest, RefusesADebugFileThatOnlyStandsInTheRightPlace) {
   std::string place = folder_ / ("debug/.build-id/" + id.substr(0, 2));
   std::filesystem::create_directories(place);
   std::filesystem::rename(other, place + "/" + id.substr(2) + ".debug");
-  Symbolizer symbolizer({folder_ / "debug"});
+  SymbolOptions options;
+  options.debug_dirs = {folder_ / "debug"};
+  Symbolizer symbolizer(options);
   size_t module = symbolizer.add_module({path, ""});
   EXPECT_EQ(symbolizer.frames(module, address), (std::vector<SymbolFrame>{{"answer", "", 0}}));
   EXPECT_EQ(symbolizer.detail(module), Detail::kFunctions);

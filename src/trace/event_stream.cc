@@ -53,12 +53,24 @@ class Stream {
     if (auto looked = look_ahead(); !looked) return std::unexpected(looked.error());
     reader_.rewind();
     Chunk chunk = {};
+    bool half_epoch = false;
     for (;;) {
-      auto next = reader_.next(&chunk);
+      auto next = reader_.skip(&chunk);
       if (!next) return std::unexpected(next.error());
-      // Beyond the last whole epoch only the end of the recording is of interest.
       if (*next != Next::kChunk) break;
-      if (chunk.offset >= whole_ && chunk.type != ChunkType::kEnd) break;
+      // Beyond the last whole epoch only the end is of interest, and names that were added later.
+      // If half an epoch comes first, that was no proper end.
+      bool beyond = chunk.offset >= whole_;
+      bool wanted = !beyond || chunk.type == ChunkType::kNames ||
+                    (chunk.type == ChunkType::kEnd && !half_epoch);
+      if (!wanted && !tables_.end_tick) {
+        half_epoch = true;
+        continue;
+      }
+      reader_.step_back();
+      next = reader_.next(&chunk);
+      if (!next) return std::unexpected(next.error());
+      if (!wanted) continue;
       if (!take(chunk))
         return fail(
             fmt::format("{} is damaged at byte {}: the chunk makes no sense", path_, chunk.offset));
@@ -144,6 +156,11 @@ class Stream {
         epoch_tick_ = chunk.last_tick;
         return true;
       case ChunkType::kIndex:
+        return true;
+      case ChunkType::kNames:
+        name_bytes_ += chunk.payload.size();
+        if (name_bytes_ <= Tables::kMostNameBytes)
+          tables_.names.emplace_back(chunk.payload.begin(), chunk.payload.end());
         return true;
     }
     return true;  // A kind of a later version: skipped.
@@ -371,6 +388,7 @@ class Stream {
   wire::DecodedChunk epoch_;
   std::vector<wire::Event> mappings_;
   uint64_t epoch_tick_ = 0;
+  uint64_t name_bytes_ = 0;
 };
 
 }  // namespace

@@ -45,6 +45,7 @@ class FileReader {
   void step_back() { at_ = before_, --sequence_; }
   void rewind();
   uint64_t bytes() const { return bytes_; }
+  uint64_t position() const { return at_; }  // Of the next chunk.
 
  private:
   FileReader() = default;

@@ -148,10 +148,14 @@ struct Header {
 };
 
 struct Tables {
+  // Of all kNames chunks that are kept; more than that nobody has asked for.
+  static constexpr uint64_t kMostNameBytes = uint64_t{512} << 20;
+
   Header header;
   std::vector<Image> images;  // images[i] has id i + 1.
   std::vector<Note> notes;
-  std::optional<uint64_t> end_tick;  // Set if the recording was finished properly.
+  std::vector<std::vector<uint8_t>> names;  // kNames chunks, as they are in the file.
+  std::optional<uint64_t> end_tick;         // Set if the recording was finished properly.
   uint64_t file_bytes = 0;
   uint64_t events = 0;  // Calls: a realloc counts once.
   bool complete = false;

@@ -10,12 +10,9 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/ids.h"
-#include "base/varint.h"
+#include "base/packing.h"
 
 namespace malloscope::wire {
 
@@ -37,6 +34,7 @@ enum class ChunkType : uint16_t {
   kEpochEnd = 11,
   kEnd = 12,    // The recording was finished properly.
   kIndex = 13,  // Where the epochs begin; can be rebuilt by reading.
+  kNames = 14,  // Names of frames, added later by `symbolize`.
 };
 
 inline constexpr uint16_t kCompressed = 1;  // The payload is one zstd frame.
@@ -62,75 +60,7 @@ inline constexpr uint64_t kMaxEpochEvents = 5'300'000;
 
 uint64_t checksum(ChunkHeader header, std::span<const uint8_t> payload);
 
-// Writes numbers and strings one after the other.
-class Packer {
- public:
-  Packer& number(uint64_t value) {
-    uint8_t bytes[kMaxVarintBytes];
-    uint8_t* end = put_varint(bytes, value);
-    bytes_.insert(bytes_.end(), bytes, end);
-    return *this;
-  }
-  Packer& text(std::string_view value) {
-    number(value.size());
-    bytes_.insert(bytes_.end(), value.begin(), value.end());
-    return *this;
-  }
-  Packer& bytes(std::span<const uint8_t> value) {
-    bytes_.insert(bytes_.end(), value.begin(), value.end());
-    return *this;
-  }
-  std::vector<uint8_t>& result() { return bytes_; }
-
- private:
-  std::vector<uint8_t> bytes_;
-};
-
-// Reads them back. After the first impossible one everything reads as 0 and ok() is false.
-class Unpacker {
- public:
-  explicit Unpacker(std::span<const uint8_t> bytes)
-      : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
-
-  uint64_t number() {
-    uint64_t value = 0;
-    const uint8_t* next = ok_ ? get_varint(at_, end_, &value) : nullptr;
-    if (!next) {
-      ok_ = false;
-      return 0;
-    }
-    at_ = next;
-    return value;
-  }
-  std::string_view text() {
-    uint64_t size = number();
-    if (!ok_ || size > remaining()) {
-      ok_ = false;
-      return {};
-    }
-    std::string_view result(reinterpret_cast<const char*>(at_), size);
-    at_ += size;
-    return result;
-  }
-  std::span<const uint8_t> bytes(uint64_t size) {
-    if (!ok_ || size > remaining()) {
-      ok_ = false;
-      return {};
-    }
-    std::span<const uint8_t> result(at_, size);
-    at_ += size;
-    return result;
-  }
-
-  bool ok() const { return ok_; }
-  bool done() const { return at_ == end_; }
-  uint64_t remaining() const { return static_cast<uint64_t>(end_ - at_); }
-  void refuse() { ok_ = false; }
-
- private:
-  const uint8_t* at_;
-  const uint8_t* end_;
-  bool ok_ = true;
-};
+using malloscope::Packer;
+using malloscope::Unpacker;
 
 }  // namespace malloscope::wire

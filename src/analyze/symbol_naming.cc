@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/symbol_naming.h"
+
+#include <algorithm>
+
+#include "symbols/name_rules.h"
+#include "trace/event_stream.h"
+
+namespace malloscope::analyze {
+
+static std::string key_of(const symbols::ModuleFile& module) {
+  return module.path + '\0' + module.build_id;
+}
+
+std::vector<symbols::Symbolizer::Request> places_of(
+    const std::vector<const trace::Image*>& images) {
+  std::vector<symbols::Symbolizer::Request> requests;
+  std::unordered_map<std::string, size_t> places;
+  for (const trace::Image* image : images) {
+    std::vector<uint64_t> pcs;
+    for (size_t n = 1; n < image->stacks.node_count(); ++n) {
+      uint64_t address = image->stacks.address(static_cast<trace::StackNode>(n));
+      pcs.push_back(address & wire::kInterrupted ? address & ~wire::kInterrupted : address - 1);
+    }
+    std::ranges::sort(pcs);
+    pcs.erase(std::unique(pcs.begin(), pcs.end()), pcs.end());
+    // Modules that were at the same place one after the other are all asked: few are.
+    for (const trace::Module& module : image->modules) {
+      auto first = std::ranges::lower_bound(pcs, module.start);
+      auto end = std::ranges::lower_bound(pcs, module.end);
+      if (first == end) continue;
+      symbols::ModuleFile file = {module.path, module.build_id};
+      auto [place, fresh] = places.try_emplace(key_of(file), requests.size());
+      if (fresh) requests.push_back({file, {}});
+      for (; first != end; ++first) requests[place->second].offsets.push_back(*first - module.bias);
+    }
+  }
+  for (symbols::Symbolizer::Request& request : requests) {
+    std::ranges::sort(request.offsets);
+    request.offsets.erase(std::unique(request.offsets.begin(), request.offsets.end()),
+                          request.offsets.end());
+  }
+  return requests;
+}
+
+SymbolNaming::SymbolNaming(const Query& query, const std::vector<std::vector<uint8_t>>& names,
+                           std::function<void(double)> progress)
+    : rules_(query.rules), symbolizer_(query.symbols), progress_(std::move(progress)) {
+  for (const std::vector<uint8_t>& chunk : names) {
+    Unpacker in(chunk);
+    while (in.ok() && !in.done()) {
+      symbols::ModuleNames more;
+      if (!unpack(&in, &more)) break;  // Of a later version, or damaged: names are only a help.
+      symbols::ModuleNames& module = told_[key_of(more.file)];
+      if (more.detail < module.detail) continue;
+      if (more.detail > module.detail) module.answers.clear();
+      more.answers.merge(module.answers);
+      module = std::move(more);
+    }
+  }
+}
+
+const symbols::ModuleNames* SymbolNaming::told(const symbols::ModuleFile& module) {
+  auto found = told_.find(key_of(module));
+  if (found == told_.end()) return nullptr;
+  // Nobody can know more than lines, so the files need not even be opened.
+  if (found->second.detail == symbols::Detail::kLines ||
+      found->second.detail > symbolizer_.detail(symbolizer_.add_module(module)))
+    return &found->second;
+  return nullptr;
+}
+
+std::vector<symbols::SymbolFrame> SymbolNaming::frames(const symbols::ModuleFile& module,
+                                                       uint64_t offset) {
+  if (const symbols::ModuleNames* names = told(module))
+    if (auto answer = names->answers.find(offset); answer != names->answers.end())
+      return answer->second;
+  return symbolizer_.frames(symbolizer_.add_module(module), offset);
+}
+
+void SymbolNaming::prepare(std::vector<symbols::Symbolizer::Request> places) {
+  for (symbols::Symbolizer::Request& request : places)
+    if (const symbols::ModuleNames* names = told(request.file))
+      std::erase_if(request.offsets,
+                    [&](uint64_t offset) { return names->answers.contains(offset); });
+  std::erase_if(places, [](const auto& request) { return request.offsets.empty(); });
+  symbolizer_.prepare(std::move(places), progress_);
+  if (progress_) progress_(1);
+  symbolizer_.save();
+}
+
+bool SymbolNaming::is_plumbing(const std::string& function, const std::string& module) {
+  if (symbols::is_plumbing(function, module)) return true;
+  auto [known, fresh] = wrappers_.try_emplace(function);
+  if (fresh) known->second = matches_any(rules_.plumbing, symbols::qualified_name(function));
+  return known->second;
+}
+
+std::string SymbolNaming::remark(const symbols::ModuleFile& module) {
+  if (const symbols::ModuleNames* names = told(module)) return names->remark;
+  return symbolizer_.remark(symbolizer_.add_module(module));
+}
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of frames from the modules' own files, or from the trace itself if somebody
+// put them there (`malloscope symbolize`) and knew more than is known here.
+
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/frames.h"
+#include "analyze/query.h"
+
+namespace malloscope::analyze {
+
+// Every place in a module that a stack of these images goes through.
+std::vector<symbols::Symbolizer::Request> places_of(const std::vector<const trace::Image*>& images);
+
+class SymbolNaming : public Naming {
+ public:
+  // `names` are the trace's kNames chunks.
+  SymbolNaming(const Query& query, const std::vector<std::vector<uint8_t>>& names,
+               std::function<void(double)> progress = {});
+
+  std::vector<symbols::SymbolFrame> frames(const symbols::ModuleFile& module,
+                                           uint64_t offset) override;
+  void prepare(std::vector<symbols::Symbolizer::Request> places) override;
+  bool is_plumbing(const std::string& function, const std::string& module) override;
+  std::string remark(const symbols::ModuleFile& module) override;
+
+ private:
+  // What the trace says of a module, if that is more than its files do; else nullptr.
+  const symbols::ModuleNames* told(const symbols::ModuleFile& module);
+
+  Rules rules_;
+  std::unordered_map<std::string, bool> wrappers_;
+  symbols::Symbolizer symbolizer_;
+  std::function<void(double)> progress_;
+  std::unordered_map<std::string, symbols::ModuleNames> told_;  // By path and build-id.
+};
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// One file for each module:
+//
+//     "MSCOPENC" version(4) 0(4) checksum(8)      XXH3-64 of what follows
+//     witnesses, then the module's names as in a trace (module_names.cc)
+//
+// Answers are as good as the files they came from. A build-id names the code, but not
+// whether its debug information was installed that day; so an entry lists every
+// file that was looked at, also those that were not there, and holds only while all of them
+// are as they were. A file is written beside and renamed, so that a reader sees a whole one
+// or none; of two writers the later wins, and what the other knew is asked again.
+
+#include "symbols/name_cache.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace malloscope::symbols {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'N', 'C'};
+constexpr uint32_t kVersion = 1;
+constexpr std::string_view kSuffix = ".names";
+struct FileHead {
+  char magic[8];
+  uint32_t version;
+  uint32_t zero;
+  uint64_t checksum;
+};
+
+}  // namespace
+
+Witness Witness::of(std::string path) {
+  Witness witness;
+  struct stat status = {};
+  if (stat(path.c_str(), &status) == 0) {
+    witness.there = true;
+    witness.bytes = static_cast<uint64_t>(status.st_size);
+    witness.changed_ns = static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
+                         static_cast<uint64_t>(status.st_mtim.tv_nsec);
+    witness.inode = status.st_ino;
+  }
+  witness.path = std::move(path);
+  return witness;
+}
+
+std::string NameCache::default_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && cache[0] == '/') return std::string(cache) + "/malloscope";
+  const char* home = std::getenv("HOME");
+  return home && home[0] == '/' ? std::string(home) + "/.cache/malloscope" : "";
+}
+
+std::string NameCache::path_of(const ModuleFile& file) const {
+  std::string key = file.path + '\0' + file.build_id + '\0' + kind_;
+  return fmt::format("{}/{}-{:016x}{}", folder_, file.build_id.substr(0, 40),
+                     XXH3_64bits(key.data(), key.size()), kSuffix);
+}
+
+static bool is_build_id(const std::string& text) {
+  return text.size() > 2 && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+std::optional<NameCache::Entry> NameCache::load(const ModuleFile& file) const {
+  if (folder_.empty() || !is_build_id(file.build_id)) return std::nullopt;
+  std::string path = path_of(file);
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  if (!in) return std::nullopt;
+  auto size = static_cast<uint64_t>(in.tellg());
+  FileHead head;
+  if (size < sizeof head || size > kMostBytes) return std::nullopt;
+  in.seekg(0);
+  std::vector<uint8_t> body(size - sizeof head);
+  if (!in.read(reinterpret_cast<char*>(&head), sizeof head) ||
+      !in.read(reinterpret_cast<char*>(body.data()), static_cast<std::streamsize>(body.size())) ||
+      memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.version != kVersion ||
+      head.checksum != XXH3_64bits(body.data(), body.size()))
+    return std::nullopt;
+
+  Unpacker bytes(body);
+  Entry entry;
+  uint64_t count = bytes.number();
+  for (uint64_t i = 0; i < count && bytes.ok(); ++i) {
+    Witness then;
+    then.path = bytes.text();
+    then.there = bytes.number() != 0;
+    then.bytes = bytes.number();
+    then.changed_ns = bytes.number();
+    then.inode = bytes.number();
+    if (!bytes.ok() || Witness::of(then.path) != then) return std::nullopt;
+    entry.witnesses.push_back(std::move(then));
+  }
+  if (!unpack(&bytes, &entry.names) || !bytes.done() || entry.names.file != file)
+    return std::nullopt;
+  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // Used now: the last to be thrown away.
+  return entry;
+}
+
+void NameCache::store(const Entry& entry) const {
+  if (folder_.empty() || !is_build_id(entry.names.file.build_id)) return;
+  std::error_code error;
+  fs::create_directories(fs::path(folder_).parent_path(), error);
+  if (mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return;
+
+  Packer bytes;
+  bytes.number(entry.witnesses.size());
+  for (const Witness& witness : entry.witnesses)
+    bytes.text(witness.path)
+        .number(witness.there)
+        .number(witness.bytes)
+        .number(witness.changed_ns)
+        .number(witness.inode);
+  std::vector<uint64_t> offsets;
+  for (const auto& [offset, frames] : entry.names.answers) offsets.push_back(offset);
+  std::ranges::sort(offsets);
+  pack(entry.names, offsets, &bytes);
+  const std::vector<uint8_t>& body = bytes.result();
+  FileHead head = {};
+  memcpy(head.magic, kMagic, sizeof kMagic);
+  head.version = kVersion;
+  head.checksum = XXH3_64bits(body.data(), body.size());
+  if (body.size() > kMostBytes / 4) return;
+
+  std::string path = path_of(entry.names.file);
+  std::string beside = fmt::format("{}.{}.new", path, getpid());
+  int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  std::string all(reinterpret_cast<const char*>(&head), sizeof head);
+  all.append(reinterpret_cast<const char*>(body.data()), body.size());
+  std::string_view rest = all;
+  while (!rest.empty()) {
+    ssize_t written = write(fd, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    rest.remove_prefix(static_cast<size_t>(written));
+  }
+  bool whole = close(fd) == 0 && rest.empty();
+  if (!whole || rename(beside.c_str(), path.c_str()) != 0) unlink(beside.c_str());
+  make_room();
+}
+
+void NameCache::make_room() const {
+  struct Kept {
+    fs::path path;
+    uint64_t bytes;
+    fs::file_time_type used;
+  };
+  std::vector<Kept> files;
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
+    std::string name = at->path().filename();
+    if (name.find(kSuffix) == name.npos) continue;  // Not ours, or not this one's.
+    std::error_code gone;
+    Kept file = {at->path(), at->file_size(gone), at->last_write_time(gone)};
+    if (gone) continue;
+    bytes += file.bytes;
+    files.push_back(std::move(file));
+  }
+  std::ranges::sort(files, {}, &Kept::used);
+  for (const Kept& file : files) {
+    if (bytes <= kMostBytes) return;
+    if (fs::remove(file.path, error)) bytes -= file.bytes;
+  }
+}
+
+}  // namespace malloscope::symbols
