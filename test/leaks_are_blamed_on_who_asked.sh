@@ -13,7 +13,7 @@ echo "leak:known_*pool" >known.supp
 head -1 text | grep -q '^48 leaks, 2 unique, in `Algorithm::sysExecute`; ignored 1 unique by 1 filter\.' ||
   fail "the summary is: $(head -1 text)"
 # The first row is what the program leaked in every event.
-sed -n 4p text | grep -q 'growing 10/10.*shop::make_hit()  leaky.cc:' || fail "$(cat text)"
+sed -n 4p text | grep -q 'growing 10/10.*shop::make_hit  leaky.cc:' || fail "$(cat text)"
 grep -q 'std::' text && fail "a frame of the standard library: $(cat text)"
 
 "$malloscope" leaks t.mscope --json --suppressions known.supp --show-suppressed >leaks.json ||

@@ -17,10 +17,11 @@ namespace malloscope::analyze {
 
 // A frame of a stack, for people and for JSON; innermost first where there are several.
 struct NamedFrame {
-  std::string function;  // Never empty.
+  std::string function;  // As it is shown; never empty.
   std::string file;      // Empty if not known.
   int line = 0;
   std::string module;
+  std::string full{};  // The whole name, for JSON; empty if it is shown whole.
 };
 
 struct Share {

@@ -86,7 +86,7 @@ Column::Kind metric_kind(Metric metric) {
 }
 
 NamedFrame named(const Symbol& symbol) {
-  return {symbol.name, symbol.file, symbol.line, symbol.module};
+  return {symbol.name, symbol.file, symbol.line, symbol.module, symbol.full};
 }
 
 std::vector<Column> amount_columns(Metric metric) {

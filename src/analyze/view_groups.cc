@@ -115,6 +115,7 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
       default:
         fresh.site = {site.function, site.file, site.line, site.module};
         rename(query.rules, &fresh.site.function);
+        fresh.site.full = fresh.site.function;
         key = fresh.site.function + '\0' + site.file + '\0' + std::to_string(site.line) + '\0' +
               site.module;
     }

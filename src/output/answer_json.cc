@@ -18,7 +18,7 @@ void write_text(JsonWriter* json, std::string_view key, const std::string& text)
 }
 
 void write_frame(JsonWriter* json, const NamedFrame& frame) {
-  json->member("function", frame.function);
+  json->member("function", frame.full.empty() ? frame.function : frame.full);
   write_text(json, "file", frame.file);
   json->key("line");
   frame.line > 0 ? json->value(frame.line) : json->null();

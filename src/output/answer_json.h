@@ -9,7 +9,7 @@
 namespace malloscope::output {
 
 // Into the object that is open. A frame's members are the row's own; a stack is an array of
-// {function, file, line, module}, innermost first. What is not known is null.
+// {function, file, line, module}, innermost first, names in full. What is not known is null.
 void write_answer_members(const analyze::Answer& answer, JsonWriter* json);
 
 }  // namespace malloscope::output
