@@ -34,11 +34,11 @@ static Result<Window> window_of(const std::string& path, const Query& query) {
            1e9;
   };
   if (window.from_tick > window.to_tick)
-    return fail(fmt::format("--from ({:.3f} s) is after --to ({:.3f} s)", seconds(window.from_tick),
-                            seconds(window.to_tick)));
+    return fail_usage(fmt::format("--from ({:.3f} s) is after --to ({:.3f} s)",
+                                  seconds(window.from_tick), seconds(window.to_tick)));
   if (window.from_tick > overview->end_tick)
-    return fail(fmt::format("--from ({:.3f} s) is after the end of the recording ({:.3f} s)",
-                            seconds(window.from_tick), seconds(overview->end_tick)));
+    return fail_usage(fmt::format("--from ({:.3f} s) is after the end of the recording ({:.3f} s)",
+                                  seconds(window.from_tick), seconds(overview->end_tick)));
   return window;
 }
 

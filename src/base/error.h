@@ -10,6 +10,7 @@ namespace malloscope {
 
 struct Error {
   std::string sentence;
+  bool usage = false;  // What was asked for cannot be; the data are good.
 };
 
 template <typename T>
@@ -17,6 +18,10 @@ using Result = std::expected<T, Error>;
 
 inline std::unexpected<Error> fail(std::string sentence) {
   return std::unexpected(Error{std::move(sentence)});
+}
+
+inline std::unexpected<Error> fail_usage(std::string sentence) {
+  return std::unexpected(Error{std::move(sentence), true});
 }
 
 }  // namespace malloscope

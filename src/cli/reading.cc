@@ -97,7 +97,7 @@ std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const anal
     return analyze::Reading::open(path, query, {show, std::move(attach), naming_progress()});
   }();
   if (!reading) {
-    *exit_code = complain(kUnreadable, reading.error().sentence);
+    *exit_code = complain(reading.error().usage ? kUsage : kUnreadable, reading.error().sentence);
     return nullptr;
   }
   const trace::Tables& tables = (*reading)->tables();
