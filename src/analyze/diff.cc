@@ -15,6 +15,7 @@
 
 #include "analyze/call_graph.h"
 #include "analyze/numbers.h"
+#include "analyze/view.h"
 #include "symbols/name_rules.h"
 
 namespace malloscope::analyze {
@@ -130,22 +131,6 @@ int64_t difference(uint64_t before, uint64_t after) {
   return static_cast<int64_t>(after) - static_cast<int64_t>(before);
 }
 
-void add_totals(const char* side, const Totals& totals, const Peak& peak, double units,
-                Answer* answer) {
-  auto add = [&](const char* key, uint64_t amount) {
-    answer->facts.emplace_back(fmt::format("totals.{}.{}", side, key), per_unit(amount, units));
-  };
-  add("allocations", totals.allocations);
-  add("reallocations", totals.reallocations);
-  add("frees", totals.frees);
-  add("allocated_bytes", totals.allocated_bytes);
-  add("freed_bytes", totals.freed_bytes);
-  add("live_bytes", totals.live_bytes);
-  add("live_blocks", totals.live_blocks);
-  add("peak_bytes", peak.bytes);
-  add("temporary", totals.temporary);
-}
-
 std::string amount_text(uint64_t amount, Metric metric) {
   return metric_kind(metric) == Kind::kBytes ? bytes_text(amount) : grouped(amount);
 }
@@ -237,10 +222,8 @@ Answer diff(Reading* before, const Query& before_query, Reading* after, const Qu
   if (is != was && was > 0)
     answer.headline += fmt::format(
         " ({:+.1f} %)", 100.0 * (static_cast<double>(is) / static_cast<double>(was) - 1));
-  add_totals("before", before->accounts().totals(), before->accounts().peak(), options.before_units,
-             &answer);
-  add_totals("after", after->accounts().totals(), after->accounts().peak(), options.after_units,
-             &answer);
+  add_totals(*before, &answer, "totals.before", options.before_units);
+  add_totals(*after, &answer, "totals.after", options.after_units);
 
   Table table;
   table.key = by_function ? "functions" : "sites";

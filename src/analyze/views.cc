@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analyze/numbers.h"
 #include "analyze/view.h"
@@ -115,11 +116,12 @@ std::string size_range(unsigned size_class) {
   return low == 1 ? "1 B" : fmt::format("{} to {}", bytes_text(low), bytes_text(low * 2 - 1));
 }
 
-void add_totals(const Reading& reading, Answer* answer) {
+void add_totals(const Reading& reading, Answer* answer, const std::string& within, double units) {
   const Totals totals = reading.accounts().totals();
   Peak peak = reading.accounts().peak();
   auto add = [&](const char* key, uint64_t value) {
-    answer->facts.emplace_back(std::string("totals.") + key, value);
+    if (units != 1) value = static_cast<uint64_t>(std::llround(static_cast<double>(value) / units));
+    answer->facts.emplace_back(within + "." + key, value);
   };
   add("allocations", totals.allocations);
   add("reallocations", totals.reallocations);
@@ -129,8 +131,8 @@ void add_totals(const Reading& reading, Answer* answer) {
   add("live_bytes", totals.live_bytes);
   add("live_blocks", totals.live_blocks);
   add("peak_bytes", peak.bytes);
-  add("peak_time_ns", reading.tables().time_ns(peak.tick));
   add("temporary", totals.temporary);
+  answer->facts.emplace_back(within + ".peak_time_ns", reading.tables().time_ns(peak.tick));
 }
 
 void add_filter_note(uint64_t shown, uint64_t whole, Answer* answer) {

@@ -155,8 +155,9 @@ class Collector {
     for (std::atomic<int32_t>& place : shared_.control().execs) {
       int32_t pid = place.load(std::memory_order_relaxed);
       if (pid == 0) continue;
+      // One that has an image still runs it, or has joined before its parent could say who it is.
       if (is_alive(pid))
-        ++count;
+        count += image_of_process(pid) == ImageId::kNone;
       else
         place.store(0, std::memory_order_relaxed);
     }
