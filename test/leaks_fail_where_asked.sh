@@ -33,7 +33,7 @@ code 2 "not a size" leaks t.mscope --max-bytes much
 code 2 "cannot be read" leaks t.mscope --suppressions nothing.supp
 echo 'race:x' >bad.supp
 code 2 "bad.supp:1: 'race:x' is no suppression" leaks t.mscope --suppressions bad.supp
-code 3 "is after" leaks t.mscope --from 80% --to 20%
+code 2 "is after" leaks t.mscope --from 80% --to 20%
 code 3 "nothing.mscope" leaks nothing.mscope
 code 3 "nothing.mscope" leaks t.mscope --max-new-against nothing.mscope
 code 2 "TRACE\|trace" leaks

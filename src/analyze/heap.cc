@@ -35,7 +35,8 @@ constexpr uint64_t kUndecided = ~uint64_t{0};
 constexpr int kMaxForkDepth = 256;
 constexpr size_t kFewGhosts = 64;  // Fewer are not worth looking through.
 
-// A block that was freed in a parent after a fork.
+// A block that was freed in a parent after a fork; or several at one address
+// between whose lives no child was forked.
 struct Ghost {
   uint64_t born_tick;
   uint64_t died_tick;
@@ -47,6 +48,8 @@ struct Forked {
   bool operator==(const Forked&) const = default;
   // Whether it may have seen a block of that life.
   bool saw(uint64_t born, uint64_t died) const { return born <= last && died > first; }
+  // Whether it was forked after one block had died and before the next was born.
+  bool between(uint64_t died, uint64_t born) const { return died <= first && last < born; }
 };
 
 // A begun realloc's old block.
@@ -80,9 +83,9 @@ struct Heap::ImageAccount {
   uint64_t begun = 0;  // Over all threads.
 
   // For the children that were forked from it, and for theirs.
-  std::vector<Forked> forks;  // Of the children that may still ask.
-  uint64_t last_fork = 0;     // The latest of their ticks.
-  std::unordered_multimap<uint64_t, Ghost> ghosts;
+  std::vector<Forked> forks;                                // Of the children that may still ask.
+  uint64_t last_fork = 0;                                   // The latest of their ticks.
+  std::unordered_map<uint64_t, std::vector<Ghost>> ghosts;  // By address, oldest first.
   size_t ghosts_to_prune = kFewGhosts;
   // Inherited blocks it has freed, and when; kUndecided while a realloc of it is under way.
   std::unordered_map<uint64_t, uint64_t> spent;
@@ -429,18 +432,26 @@ void Heap::map(ImageAccount& image, const wire::Event& event) {
 void Heap::bury(ImageAccount& image, const Block& block, uint64_t tick) {
   if (image.forks.empty() || image.last_fork < block.born_tick) [[likely]]
     return;
-  if (std::any_of(image.forks.begin(), image.forks.end(),
-                  [&](const Forked& f) { return f.saw(block.born_tick, tick); }))
-    image.ghosts.emplace(block.address, Ghost{block.born_tick, tick});
+  auto any_fork = [&](auto is) { return std::any_of(image.forks.begin(), image.forks.end(), is); };
+  if (!any_fork([&](const Forked& f) { return f.saw(block.born_tick, tick); })) return;
+  // A thread may use one address over and over while a fork is under way: the
+  // ghosts of an address are as many as the forks, not as its blocks.
+  std::vector<Ghost>& ghosts = image.ghosts[block.address];
+  if (ghosts.empty() || any_fork([&](const Forked& f) {
+        return f.between(ghosts.back().died_tick, block.born_tick);
+      }))
+    ghosts.push_back({block.born_tick, tick});
+  else  // Also a realloc's old block, whose address was used again before the realloc returned.
+    ghosts.back() = {std::min(ghosts.back().born_tick, block.born_tick), tick};
 }
 
 // Whether the image itself had a block there when it was forked.
 bool Heap::ImageAccount::had(uint64_t address, Forked fork) const {
   if (const Block* block = blocks.find(address); block && block->born_tick <= fork.last)
     return true;
-  auto [first, last] = ghosts.equal_range(address);
-  for (auto ghost = first; ghost != last; ++ghost)
-    if (fork.saw(ghost->second.born_tick, ghost->second.died_tick)) return true;
+  if (auto here = ghosts.find(address); here != ghosts.end())
+    for (const Ghost& ghost : here->second)
+      if (fork.saw(ghost.born_tick, ghost.died_tick)) return true;
   if (begun == 0) return false;
   for (const ThreadState& state : threads)
     for (const Begun& b : state.begun)
@@ -478,13 +489,14 @@ void Heap::let_go(ImageAccount& image) {
     forks.erase(std::find(forks.begin(), forks.end(), i->forked));
     parent.last_fork = 0;
     for (const Forked& f : forks) parent.last_fork = std::max(parent.last_fork, f.last);
-    auto unseen = [&forks](const auto& entry) {
-      return std::none_of(forks.begin(), forks.end(), [&](const Forked& f) {
-        return f.saw(entry.second.born_tick, entry.second.died_tick);
-      });
-    };
     if (forks.empty() || parent.ghosts.size() > parent.ghosts_to_prune) {
-      std::erase_if(parent.ghosts, unseen);
+      for (auto& [address, ghosts] : parent.ghosts)
+        std::erase_if(ghosts, [&](const Ghost& ghost) {
+          return std::none_of(forks.begin(), forks.end(), [&](const Forked& f) {
+            return f.saw(ghost.born_tick, ghost.died_tick);
+          });
+        });
+      std::erase_if(parent.ghosts, [](const auto& entry) { return entry.second.empty(); });
       parent.ghosts_to_prune = kFewGhosts + 2 * parent.ghosts.size();
     }
   }
