@@ -178,7 +178,8 @@ MSCOPE_SLOW const Module* meet(const dl_find_object& found, Epoch now) {
     for (size_t i = count_now; i-- > 0;) {
       Known* known = table[i].load(std::memory_order_acquire);
       if (!overlap(known->module, module)) continue;
-      if (!same(known->module, module)) break;
+      // Another thread may have met it in a newer generation than that of the walk that asks.
+      if (!same(known->module, module) || known->module.generation > now.generation()) break;
       known->gone.store(false, std::memory_order_relaxed);
       hint_of(module.start).store(static_cast<uint16_t>(i), std::memory_order_relaxed);
       return &known->module;
@@ -195,13 +196,15 @@ MSCOPE_SLOW const Module* meet(const dl_find_object& found, Epoch now) {
 }
 
 const Module* module_of(const dl_find_object& found, Epoch now) {
+  // Whoever unloads says what is gone before he has ended: so this is looked at first.
+  if (epoch().unloading()) return meet(found, now);
   auto start = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
   size_t hint = hint_of(start).load(std::memory_order_relaxed);
   Known* known = table[hint].load(std::memory_order_acquire);
   if (known && known->module.start == start &&
       known->module.end == reinterpret_cast<uintptr_t>(found.dlfo_map_end) &&
-      known->map == found.dlfo_link_map && !known->gone.load(std::memory_order_relaxed) &&
-      !epoch().unloading())
+      known->map == found.dlfo_link_map && known->module.generation <= now.generation() &&
+      !known->gone.load(std::memory_order_relaxed))
     return &known->module;
   return meet(found, now);
 }
