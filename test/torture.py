@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every program of test/programs natively and profiled, and compares.
 
-    torture.py [--long] [--native] [NAME...]     NAME: ends, ends.segv, ...
+    torture.py [--long] [--native] [--detailed] [NAME...]     NAME: ends, ends.segv, ...
 
 Three questions a program: does it behave as if alone (exit status, stdout,
 stderr); are the counts what the program itself knows; and do they equal those
@@ -98,7 +98,7 @@ def wrong_stack(want, report):
     return [f"no site {want[0]}"]
 
 
-def try_case(case, folder):
+def try_case(case, folder, options):
     """The three verdicts, each empty or a list of what is wrong."""
     env = {**os.environ, "LC_ALL": "C"}
     command = [case.program, *case.arguments]
@@ -106,7 +106,7 @@ def try_case(case, folder):
     if native.code != case.exit:
         return ([f"natively it exits with {native.code}: {product.tail(native.out)}"], [], [])
     trace = pathlib.Path(folder) / "t.mscope"
-    profiled = product.profile(command, trace, env=env)
+    profiled = product.profile(command, trace, *options, env=env)
     differs = profiled.same_as(native, case.compare_stderr)
     behaviour = [differs] if differs else []
     try:
@@ -119,7 +119,7 @@ def try_case(case, folder):
         totals.mkdir()
         os.chmod(folder, 0o755), os.chmod(totals, 0o777)
         env.update(COUNTER_DIR=str(totals), LD_PRELOAD=str(product.COUNTER))
-        product.profile(command, trace, env=env)
+        product.profile(command, trace, *options, env=env)
         try:
             answer = product.complete_report(trace)
             counted = counter.differences(answer, totals, case.threads)
@@ -156,8 +156,11 @@ def main():
     arguments.add_argument("--long", action="store_true")
     arguments.add_argument("--native", action="store_true",
                            help="only check the programs themselves")
+    arguments.add_argument("--detailed", action="store_true",
+                           help="with the stacks of frees and the times of calls")
     arguments.add_argument("names", nargs="*")
     options = arguments.parse_args()
+    run_options = ["--free-stacks", "--time-calls"] if options.detailed else []
     tally = {"behaviour": [0, 0], "counts": [0, 0], "counter": [0, 0]}
     for case in cases(options.long):
         if options.names and not {case.name, case.name.split(".")[0]} & set(options.names):
@@ -169,7 +172,7 @@ def main():
             try_natively(case)
             continue
         with tempfile.TemporaryDirectory(prefix="mscope-test.") as folder:
-            verdicts = dict(zip(tally, try_case(case, folder)))
+            verdicts = dict(zip(tally, try_case(case, folder, run_options)))
         if not case.use_counter:
             del verdicts["counter"]
         bad = any(verdicts.values())

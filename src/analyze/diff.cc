@@ -153,6 +153,8 @@ const char* metric_words(Metric metric) {
       return "lived";
     case Metric::kOverhead:
       return "beyond what was asked for";
+    case Metric::kAllocatorTime:
+      return "in the allocator";
   }
   return "";
 }

@@ -26,6 +26,7 @@
 #include "analyze/heap.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace malloscope::analyze {
 namespace {
@@ -64,6 +65,7 @@ struct ThreadState {
   uint64_t newest_block = 0;  // What the thread allocated last, if it reallocated nothing since.
   uint64_t made = 0;          // Counts its allocations and reallocations.
   std::vector<Begun> begun;
+  std::optional<Block> last_call;  // What its last call made, changed or freed.
 };
 
 }  // namespace
@@ -111,6 +113,8 @@ Totals& Totals::operator+=(const Totals& other) {
   failed += other.failed;
   unmatched_frees += other.unmatched_frees;
   order_violations += other.order_violations;
+  call_cycles += other.call_cycles;
+  unblamed_call_cycles += other.unblamed_call_cycles;
   for (size_t i = 0; i < calls.size(); ++i) calls[i] += other.calls[i];
   auto add = [](Mappings& a, const Mappings& b) {
     a.calls += b.calls;
@@ -221,6 +225,16 @@ void Heap::enter_window() {
 }
 
 void Heap::apply(ImageAccount& image, const wire::Event& event) {
+  if (keeps_last_calls_ && event.kind <= wire::Kind::kReallocEnd) {
+    std::optional<Block>& last = image.thread(event.thread).last_call;
+    const Block* freed = event.kind == wire::Kind::kFree && event.address
+                             ? image.blocks.find(event.address)
+                             : nullptr;
+    if (event.kind == wire::Kind::kAlloc || event.kind == wire::Kind::kReallocEnd)
+      last = Block{event.address, event.size, event.tick, event.stack, event.thread};
+    else
+      last = freed ? std::optional(*freed) : std::nullopt;
+  }
   switch (event.kind) {
     case wire::Kind::kAlloc:
       ++image.totals.calls[static_cast<size_t>(event.op) & 31];
@@ -240,7 +254,28 @@ void Heap::apply(ImageAccount& image, const wire::Event& event) {
     case wire::Kind::kMapping:
       map(image, event);
       break;
+    case wire::Kind::kCallTime:
+      time(image, event);
+      break;
   }
+}
+
+void Heap::time(ImageAccount& image, const wire::Event& event) {
+  if (!keeps_last_calls_) return;
+  image.totals.call_cycles += event.size;
+  std::optional<Block> call = std::exchange(image.thread(event.thread).last_call, std::nullopt);
+  if (!call) {
+    image.totals.unblamed_call_cycles += event.size;
+  } else if (image.selected) {
+    for (HeapObserver* observer : observers_) observer->timed(image.id, *call, event.size, counts_);
+  }
+}
+
+void Heap::count_unmatched(ImageAccount& image, uint64_t address, const wire::Event& event) {
+  ++image.totals.unmatched_frees;
+  if (image.selected)
+    for (HeapObserver* observer : observers_)
+      observer->unmatched(image.id, address, event, counts_);
 }
 
 // Observers have been told of the change, so a new epoch is after it.
@@ -323,7 +358,7 @@ void Heap::free_block(ImageAccount& image, const wire::Event& event) {
     ++image.totals.inherited_frees;
     image.spent[event.address] = event.tick;
   } else {
-    ++image.totals.unmatched_frees;
+    count_unmatched(image, event.address, event);
   }
 }
 
@@ -368,7 +403,7 @@ void Heap::end_realloc(ImageAccount& image, const wire::Event& event) {
     if (begun.whose == Whose::kOwn) release(image, old, event, !newer);
     if (begun.whose == Whose::kInherited) ++totals.inherited_frees;
     if (begun.whose == Whose::kInherited) image.spent[old.address] = event.tick;
-    if (begun.whose == Whose::kUnknown) ++totals.unmatched_frees;
+    if (begun.whose == Whose::kUnknown) count_unmatched(image, old.address, event);
     return;
   }
   if (event.address == 0) {
@@ -387,7 +422,7 @@ void Heap::end_realloc(ImageAccount& image, const wire::Event& event) {
   }
   if (begun.whose != Whose::kOwn) {
     if (begun.whose == Whose::kInherited) image.spent[old.address] = event.tick;
-    if (begun.whose == Whose::kUnknown) ++totals.unmatched_frees;
+    if (begun.whose == Whose::kUnknown) count_unmatched(image, old.address, event);
     allocate(image, event);
     return;
   }

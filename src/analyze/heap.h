@@ -39,6 +39,9 @@ struct Totals {
   uint64_t failed = 0;
   uint64_t unmatched_frees = 0;
   uint64_t order_violations = 0;
+  // With keep_last_calls(): of all calls, and of those that freed no block of this account.
+  uint64_t call_cycles = 0;
+  uint64_t unblamed_call_cycles = 0;
   std::array<uint64_t, 32> calls = {};  // By wire::Op.
   Mappings mappings;                    // Made by the program and its libraries.
   Mappings allocator_mappings;          // Made by the allocator itself; not in `calls`.
@@ -91,6 +94,15 @@ class HeapObserver {
     (void)image, (void)block, (void)how, (void)event, (void)counts;
   }
   virtual void mapped(const wire::Event& event, bool counts) { (void)event, (void)counts; }
+  // A call took so many cycles: one that made, changed or freed this block (of one that made none,
+  // what it asked for). Only if keep_last_calls() and the trace has times.
+  virtual void timed(ImageId image, const Block& block, uint64_t cycles, bool counts) {
+    (void)image, (void)block, (void)cycles, (void)counts;
+  }
+  // A free, or a realloc, of what is no block of the image and was none of its parent's.
+  virtual void unmatched(ImageId image, uint64_t address, const wire::Event& event, bool counts) {
+    (void)image, (void)address, (void)event, (void)counts;
+  }
   // What is left when the image ends or the window does; once for each image.
   virtual void left(ImageId image, const BlockTable& live) { (void)image, (void)live; }
   // Its blocks stay live, but are no longer part of the running sum.
@@ -104,6 +116,8 @@ class Heap : public trace::Listener {
 
   // Before the first event. Must outlive the heap.
   void add_observer(HeapObserver* observer) { observers_.push_back(observer); }
+  // For HeapObserver::timed.
+  void keep_last_calls() { keeps_last_calls_ = true; }
 
   void image_started(const trace::Image& image) override;
   void events(std::span<const wire::Event> events) override;
@@ -146,6 +160,8 @@ class Heap : public trace::Listener {
   void begin_realloc(ImageAccount& image, const wire::Event& event);
   void end_realloc(ImageAccount& image, const wire::Event& event);
   void map(ImageAccount& image, const wire::Event& event);
+  void time(ImageAccount& image, const wire::Event& event);
+  void count_unmatched(ImageAccount& image, uint64_t address, const wire::Event& event);
 
   // To be called with the image's live bytes before an event, and after the event.
   void settle(ImageAccount& image, uint64_t live_before, uint64_t tick);
@@ -158,6 +174,7 @@ class Heap : public trace::Listener {
   Selection selection_;
   Window window_;
   bool counts_;  // The window has begun.
+  bool keeps_last_calls_ = false;
   std::vector<HeapObserver*> observers_;
   std::vector<std::unique_ptr<ImageAccount>> images_;  // By id; 0 is not used.
   uint64_t running_bytes_ = 0;

@@ -144,7 +144,13 @@ class View {
   Answer answer() {
     Answer answer;
     answer.headline = headline(leaks_, view_.within);
+    if (has_bad_frees())
+      answer.headline += fmt::format(
+          " {}.",
+          count_text(view_.bad_frees->count(), "double or bad free", "double or bad frees"));
     add_facts(&answer);
+    if (has_bad_frees() || (view_.for_programs && view_.bad_frees && view_.bad_frees->has_stacks()))
+      answer.tables.push_back(view_.bad_frees->table(&reading_, full_names_));
     if (view_.for_programs || !leaks_.found.empty()) answer.tables.push_back(leak_table());
     if (view_.for_programs || view_.show_suppressed) answer.tables.push_back(line_table());
     if (view_.show_suppressed) answer.tables.push_back(suppressed_table());
@@ -153,6 +159,10 @@ class View {
   }
 
  private:
+  bool has_bad_frees() const {
+    return view_.bad_frees && view_.bad_frees->has_stacks() && view_.bad_frees->count() > 0;
+  }
+
   void add_facts(Answer* answer) const {
     auto add = [&](const char* key, uint64_t number) {
       answer->facts.emplace_back(fmt::format("totals.{}", key), number);
@@ -265,6 +275,11 @@ class View {
           count_text(leaks_.undecided.blocks, "block", "blocks"),
           bytes_text(leaks_.undecided.bytes), leaks_.undecided.unique == 1 ? "its" : "their",
           within_text(view_.within)));
+    if (view_.bad_frees && view_.bad_frees->count() > 0 && !view_.bad_frees->has_stacks())
+      answer->notes.push_back(
+          fmt::format("{} of what was no block; record with malloscope run --free-stacks to see "
+                      "where.",
+                      count_text(view_.bad_frees->count(), "free", "frees")));
     if (view_.for_programs) return;  // They have all that, or cannot read it.
     if (leaks_.ignored.unique > 0 && !view_.show_suppressed)
       answer->notes.push_back(fmt::format("Ignored: {} in {}; --show-suppressed lists them.",

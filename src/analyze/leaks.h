@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyze/answer.h"
+#include "analyze/bad_frees.h"
 #include "analyze/query.h"
 #include "analyze/reading.h"
 #include "analyze/suppressions.h"
@@ -75,6 +76,7 @@ struct LeakView {
   bool for_programs = false;     // Full names, and which line suppressed how much.
   // functions_of() each leak of the trace that is compared with; null if there is none.
   const std::set<std::string>* known = nullptr;
+  const BadFrees* bad_frees = nullptr;
 };
 Answer leaks_answer(Reading* reading, const Query& query, const Leaks& leaks,
                     const Suppressions& suppressions, const LeakView& view);

@@ -36,6 +36,7 @@ bool belongs_to(std::string_view key, Metric metric) {
     case Metric::kAllocated:
     case Metric::kTemporary:
     case Metric::kLifetime:
+    case Metric::kAllocatorTime:
       return key == "allocations";
     case Metric::kOverhead:
       return key == "allocated_bytes";
@@ -67,8 +68,16 @@ std::string_view metric_name(Metric metric) {
       return "lifetime";
     case Metric::kOverhead:
       return "overhead";
+    case Metric::kAllocatorTime:
+      return "allocator-time";
   }
   return "";
+}
+
+std::string metric_key(Metric metric) {
+  std::string key(metric_name(metric));
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
 }
 
 Column::Kind metric_kind(Metric metric) {
@@ -79,6 +88,7 @@ Column::Kind metric_kind(Metric metric) {
     case Metric::kOverhead:
       return Kind::kBytes;
     case Metric::kLifetime:
+    case Metric::kAllocatorTime:
       return Kind::kDuration;
     default:
       return Kind::kCount;
@@ -125,6 +135,10 @@ std::string headline(const Reading& reading, const Amounts& total, Metric metric
       return fmt::format("{} lived by {} together, {} on average", duration_text(sum),
                          count_text(total.allocations, "block", "blocks"),
                          duration_text(sum / std::max<uint64_t>(total.allocations, 1)));
+    case Metric::kAllocatorTime:
+      return fmt::format(
+          "{} in the allocator, for {}", duration_text(sum),
+          count_text(total.allocations, "allocation", "allocations") + " and what became of them");
     case Metric::kOverhead: {
       bool exact = std::ranges::all_of(reading.selected(), [](const trace::Image* image) {
         return allocator_of(*image) == Allocator::kGlibc;

@@ -41,6 +41,7 @@ std::string headline(const Reading& reading, const Amounts& total, Metric metric
 std::vector<Column> amount_columns(Metric metric);
 void add_amounts(const Amounts& amounts, std::vector<Cell>* cells);
 std::string_view metric_name(Metric metric);  // As on the command line.
+std::string metric_key(Metric metric);        // As in JSON.
 Column::Kind metric_kind(Metric metric);
 NamedFrame named(const Symbol& symbol);
 // What the filters left out, and stacks without an outer end.

@@ -71,6 +71,7 @@ Row Reading::with_details(Row row) const {
   if (!accounts_->tally().options().details) return row;
   row.amounts.lifetime_ns = static_cast<uint64_t>(static_cast<double>(row.details.lifetime_ticks) *
                                                   tables_.header.ns_per_tick);
+  row.amounts.allocator_ns = tables_.header.cycles_ns(row.details.call_cycles);
   Allocator allocator = allocator_of(tables_.image(row.image));
   row.amounts.overhead_bytes = row.details.overhead_bytes[static_cast<size_t>(allocator)];
   return row;

@@ -25,6 +25,8 @@ uint64_t value(const Amounts& amounts, Metric metric) {
       return amounts.lifetime_ns;
     case Metric::kOverhead:
       return amounts.overhead_bytes;
+    case Metric::kAllocatorTime:
+      return amounts.allocator_ns;
   }
   return 0;
 }

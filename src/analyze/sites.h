@@ -19,10 +19,11 @@ enum class Metric {
   kTemporary,
   kCalls,
   kLifetime,
-  kOverhead
+  kOverhead,
+  kAllocatorTime
 };
 
-// kCalls: allocations and reallocations. kLifetime, kOverhead: only of amounts that
+// kCalls: allocations and reallocations. kLifetime, kOverhead, kAllocatorTime: only of amounts that
 // Reading::for_each_row gave.
 uint64_t value(const Amounts& amounts, Metric metric);
 

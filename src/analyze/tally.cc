@@ -29,6 +29,7 @@ Amounts& Amounts::operator+=(const Amounts& other) {
   peak_bytes += other.peak_bytes;
   if (__builtin_add_overflow(lifetime_ns, other.lifetime_ns, &lifetime_ns))
     lifetime_ns = UINT64_MAX;
+  allocator_ns += other.allocator_ns;
   overhead_bytes += other.overhead_bytes;
   return *this;
 }
@@ -47,6 +48,7 @@ Details& Details::operator+=(const Details& other) {
   peak_blocks += other.peak_blocks;
   live_periods |= other.live_periods;
   for (size_t i = 0; i < kAllocators; ++i) overhead_bytes[i] += other.overhead_bytes[i];
+  call_cycles += other.call_cycles;
   return *this;
 }
 
@@ -55,6 +57,7 @@ Tally::Tally(Heap* heap, TallyOptions options)
       options_(options),
       plain_(!options.by_thread && !options.by_size && options.by_stack) {
   heap->add_observer(this);
+  if (options.call_times) heap->keep_last_calls();
 }
 
 Tally::ImageCells& Tally::cells_of(ImageId image) {
@@ -190,6 +193,12 @@ void Tally::gone(ImageId image, const Block& block, End how, const wire::Event& 
   details.freed_bytes += block.size;
 }
 
+void Tally::timed(ImageId image, const Block& block, uint64_t cycles, bool counts) {
+  if (!options_.call_times || !counts) return;
+  ImageCells& cells = cells_of(image);
+  if (wants(cells, block)) cells.details[place_of(cells, block)].call_cycles += cycles;
+}
+
 void Tally::left(ImageId image, const BlockTable& live) {
   if (!options_.details) return;
   ImageCells& cells = cells_of(image);
@@ -223,9 +232,10 @@ std::optional<Row> Tally::row_at(ImageId image, size_t place) const {
   uint64_t peak = cell.peak_epoch == heap_.peak_epoch() ? cell.peak_bytes
                   : cells.ended                         ? 0
                                                         : cell.live_bytes;
-  bool lived = options_.details && cells.details[place].lifetime_ticks > 0;
+  bool told = options_.details &&
+              (cells.details[place].lifetime_ticks > 0 || cells.details[place].call_cycles > 0);
   if (cell.allocations == 0 && cell.reallocations == 0 && cell.live_blocks == 0 && peak == 0 &&
-      !lived)
+      !told)
     return std::nullopt;
   Row row;
   row.image = image;

@@ -30,6 +30,7 @@ struct Counts {
 struct Amounts : Counts {
   // Filled in by Reading::for_each_row, if the tally was asked for them.
   uint64_t lifetime_ns = 0;     // Lived by all blocks together; stays at its end, 584 years.
+  uint64_t allocator_ns = 0;    // Spent in the allocator, by calls for its blocks.
   uint64_t overhead_bytes = 0;  // Set aside beyond what was asked for, by all calls together.
 
   Amounts& operator+=(const Amounts& other);
@@ -55,6 +56,7 @@ struct Details {
   uint32_t live_periods = 0;
   // Beyond what was asked for, if the allocator were the one or the other; see TallyOptions.
   UsableBytes overhead_bytes = {};
+  uint64_t call_cycles = 0;  // Of all calls that made, changed or freed them.
 
   Details& operator+=(const Details& other);
 };
@@ -65,7 +67,8 @@ struct TallyOptions {
   bool exact_size = false;  // With by_size: by the size itself.
   bool by_stack = true;     // False: all stacks in one row; no stack can be asked for then.
   bool details = false;
-  bool overhead = false;  // With details: Details::overhead_bytes too.
+  bool overhead = false;    // With details: Details::overhead_bytes too.
+  bool call_times = false;  // With details: Details::call_cycles too.
   // Blocks outside are not looked at. A realloc may bring a block in or take it out.
   uint64_t min_size = 0;
   uint64_t max_size = UINT64_MAX;
@@ -110,6 +113,7 @@ class Tally : public HeapObserver {
                bool counts) override;
   void gone(ImageId image, const Block& block, End how, const wire::Event& event,
             bool counts) override;
+  void timed(ImageId image, const Block& block, uint64_t cycles, bool counts) override;
   void left(ImageId image, const BlockTable& live) override;
   void image_ended(ImageId image) override;
 

@@ -139,8 +139,8 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
   Table table;
   bool is_site = options.by == By::kSite;
   table.key = fmt::format("{}s", group_title(options.by));
-  table.columns = {{std::string(metric_name(options.metric)),
-                    std::string(metric_name(options.metric)), metric_kind(options.metric)},
+  table.columns = {{metric_key(options.metric), std::string(metric_name(options.metric)),
+                    metric_kind(options.metric)},
                    {"share", "", Kind::kShare}};
   for (Column& column : amount_columns(options.metric)) table.columns.push_back(column);
   table.columns.push_back({"stacks", "stacks", Kind::kCount});

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long blocks live. Every block that was allocated in the window counts once, for the
-// site that allocated it first: a realloc goes on with its life.
+// site that allocated it first: a realloc goes on with its life. If the trace has the stacks of
+// frees, also who frees what.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <map>
 
 #include "analyze/log_histogram.h"
 #include "analyze/numbers.h"
@@ -43,6 +45,7 @@ class LifetimesView : public View, public HeapObserver {
   void attach(Heap* heap, const trace::Overview& overview) override {
     from_tick_ = heap->window().from_tick;
     ns_per_tick_ = overview.header.ns_per_tick;
+    has_free_stacks_ = overview.header.has_free_stacks();
     heap->add_observer(this);
   }
 
@@ -61,6 +64,11 @@ class LifetimesView : public View, public HeapObserver {
     auto ns = static_cast<uint64_t>(static_cast<double>(ticks) * ns_per_tick_);
     lives.ended_ns.add(ns);
     lives.longest_ns = std::max(lives.longest_ns, ns);
+    if (!has_free_stacks_) return;
+    Ended& ended = ended_[{image, origin.stack, origin.thread, event.stack, event.thread}];
+    ++ended.blocks;
+    ended.bytes += block.size;
+    ended.ns.add(ns);
   }
   void left(ImageId image, const BlockTable& live) override {
     live.for_each([&](const Block& block) {
@@ -100,6 +108,7 @@ class LifetimesView : public View, public HeapObserver {
                     {"longest_ns", all.longest_ns}};
     add_totals(*reading, &answer);
     answer.tables.push_back(by_site(sites, lives, all));
+    if (has_free_stacks_) answer.tables.push_back(by_freeing_site(reading, query, &sites));
     answer.tables.push_back(histogram(all));
     answer.notes.push_back(
         "median, p90 and longest are of blocks that were freed; the first two to within 6 %, or a "
@@ -145,6 +154,49 @@ class LifetimesView : public View, public HeapObserver {
     return table;
   }
 
+  // Allocating site x freeing site. The filters are about the stack that allocated.
+  Table by_freeing_site(Reading* reading, const Query& query, SiteIndex* sites) const {
+    Query unfiltered = query;
+    unfiltered.frames = {};
+    unfiltered.threads.clear();
+    SiteIndex freeing(reading, unfiltered);
+    std::map<std::pair<size_t, size_t>, Ended> pairs;
+    uint64_t all = 0;
+    for (const auto& [key, ended] : ended_) {
+      std::optional<size_t> made = sites->site_of(key.image, key.made, key.made_by);
+      if (!made) continue;
+      pairs[{*made, *freeing.site_of(key.image, key.freed, key.freed_by)}] += ended;
+      all += ended.blocks;
+    }
+    Table table;
+    table.key = "freed_by";
+    table.title = "Who frees what";
+    table.columns = {{"blocks", "freed", Kind::kCount},
+                     {"share", "", Kind::kShare},
+                     {"bytes", "bytes", Kind::kBytes},
+                     {"median_ns", "median", Kind::kDuration},
+                     {"allocated_by", "allocated by", Kind::kText},
+                     {"frame", "freed by", Kind::kFrame}};
+    for (const auto& [pair, ended] : pairs) {
+      const NamedFrame& made = sites->frame(pair.first);
+      TableRow row;
+      row.cells = {ended.blocks,
+                   Share{ended.blocks, all},
+                   ended.bytes,
+                   ended.ns.quantile(0.5),
+                   made.file.empty()
+                       ? made.function
+                       : fmt::format("{} {}:{}", made.function,
+                                     made.file.substr(made.file.rfind('/') + 1), made.line),
+                   freeing.frame(pair.second)};
+      table.rows.push_back(std::move(row));
+    }
+    std::stable_sort(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
+      return std::get<uint64_t>(a.cells[0]) > std::get<uint64_t>(b.cells[0]);
+    });
+    return table;
+  }
+
   Table histogram(const Lives& all) const {
     Table table;
     table.key = "histogram";
@@ -178,7 +230,31 @@ class LifetimesView : public View, public HeapObserver {
     return table;
   }
 
+  // Blocks that were allocated by the one stack and freed by the other.
+  struct Pair {
+    ImageId image;
+    StackId made;
+    ThreadId made_by;
+    StackId freed;
+    ThreadId freed_by;
+    auto operator<=>(const Pair&) const = default;
+  };
+  struct Ended {
+    uint64_t blocks = 0;
+    uint64_t bytes = 0;
+    LogHistogram ns;
+
+    Ended& operator+=(const Ended& other) {
+      blocks += other.blocks;
+      bytes += other.bytes;
+      ns += other.ns;
+      return *this;
+    }
+  };
+
   StackRows<Lives> rows_;
+  std::map<Pair, Ended> ended_;
+  bool has_free_stacks_ = false;
   Origins origins_;
   uint64_t min_size_, max_size_;
   uint64_t from_tick_ = 0;

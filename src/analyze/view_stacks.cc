@@ -17,8 +17,8 @@ Answer by_stack(Reading* reading, const Query& query, const ProfileOptions& opti
   answer.headline = headline(*reading, tree.total(), options.metric);
   Table table;
   table.key = "stacks";
-  table.columns = {{std::string(metric_name(options.metric)),
-                    std::string(metric_name(options.metric)), metric_kind(options.metric)},
+  table.columns = {{metric_key(options.metric), std::string(metric_name(options.metric)),
+                    metric_kind(options.metric)},
                    {"share", "", Kind::kShare}};
   for (Column& column : amount_columns(options.metric)) table.columns.push_back(column);
   table.columns.push_back({"frame", "function", Kind::kFrame});

@@ -25,6 +25,7 @@ struct LeakOptions {
 };
 
 struct Found {
+  std::unique_ptr<analyze::BadFrees> bad_frees;  // Observes the heap of `reading`.
   std::unique_ptr<analyze::Reading> reading;
   analyze::Suppressions suppressions;
   std::vector<std::string> notes;
@@ -36,7 +37,12 @@ std::optional<Found> look(const std::string& trace, const LeakOptions& options,
                           const analyze::Query& query, const std::vector<analyze::Pattern>& within,
                           const analyze::Suppressions& suppressions, int* exit_code) {
   Found found;
-  found.reading = read_trace(trace, query, exit_code);
+  found.bad_frees = std::make_unique<analyze::BadFrees>();
+  Result<trace::Overview> overview = trace::overview(trace);
+  bool has_stacks = overview && overview->header.has_free_stacks();
+  found.reading = read_trace(trace, query, exit_code, [&](analyze::Heap* heap) {
+    found.bad_frees->attach(heap, has_stacks);
+  });
   if (!found.reading) return std::nullopt;
   found.suppressions = suppressions;
   add_defaults(options.suppressions, *found.reading, &found.suppressions, &found.notes);
@@ -46,7 +52,8 @@ std::optional<Found> look(const std::string& trace, const LeakOptions& options,
 
 // What the user asked to fail on, as a sentence; empty if all is well.
 std::string finding(const LeakOptions& options, std::optional<uint64_t> max_bytes,
-                    const analyze::Leaks& leaks, const analyze::LeakSums& fresh) {
+                    const analyze::Leaks& leaks, const analyze::LeakSums& fresh,
+                    const analyze::BadFrees& bad_frees) {
   using analyze::bytes_text, analyze::count_text;
   std::vector<std::string> parts;
   const analyze::LeakSums& total = leaks.total;
@@ -55,6 +62,11 @@ std::string finding(const LeakOptions& options, std::optional<uint64_t> max_byte
         "there {} ({})",
         total.blocks == 1 ? "is 1 leak" : "are " + count_text(total.blocks, "leak", "leaks"),
         bytes_text(total.bytes)));
+  if (options.fail && bad_frees.has_stacks() && bad_frees.count() > 0)
+    parts.push_back(fmt::format(
+        "there {}", bad_frees.count() == 1
+                        ? "is 1 double or bad free"
+                        : "are " + count_text(bad_frees.count(), "", "double or bad frees")));
   if (max_bytes && total.bytes > *max_bytes)
     parts.push_back(fmt::format("{} leaked, {} more than --max-bytes {}", bytes_text(total.bytes),
                                 bytes_text(total.bytes - *max_bytes), options.max_bytes));
@@ -85,7 +97,7 @@ int main_leaks(const Words& words) {
   app.add_flag("--show-suppressed", options.show_suppressed,
                "What was suppressed, and by which line");
   constexpr const char* kFail = "Exit code 1 if";
-  app.add_flag("--fail", options.fail, "there is any leak")->group(kFail);
+  app.add_flag("--fail", options.fail, "there is any leak, or double or bad free")->group(kFail);
   app.add_option("--max-bytes", options.max_bytes, "more than this leaked, such as 64K")
       ->type_name("SIZE")
       ->group(kFail);
@@ -138,6 +150,7 @@ int main_leaks(const Words& words) {
   view.stacks = options.stacks;
   view.show_suppressed = options.show_suppressed;
   view.for_programs = options.json;
+  view.bad_frees = found->bad_frees.get();
   analyze::Answer answer =
       leaks_answer(found->reading.get(), *query, found->leaks, found->suppressions, view);
   answer.notes.insert(answer.notes.end(), found->notes.begin(), found->notes.end());
@@ -146,7 +159,7 @@ int main_leaks(const Words& words) {
   exit_code = print_answer(found->reading.get(), std::move(answer), shape, options.json,
                            options.color, query->full_names);
   if (exit_code != kOk) return exit_code;
-  std::string sentence = finding(options, max_bytes, found->leaks, fresh);
+  std::string sentence = finding(options, max_bytes, found->leaks, fresh, *found->bad_frees);
   return sentence.empty() ? kOk : complain(kFinding, sentence);
 }
 

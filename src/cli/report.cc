@@ -69,7 +69,8 @@ const std::map<std::string, Metric> kMetrics = {{"allocations", Metric::kAllocat
                                                 {"temporary", Metric::kTemporary},
                                                 {"calls", Metric::kCalls},
                                                 {"lifetime", Metric::kLifetime},
-                                                {"overhead", Metric::kOverhead}};
+                                                {"overhead", Metric::kOverhead},
+                                                {"allocator-time", Metric::kAllocatorTime}};
 const std::map<std::string, By> kGroups = {
     {"function", By::kFunction}, {"site", By::kSite}, {"file", By::kFile}, {"module", By::kModule},
     {"thread", By::kThread},     {"size", By::kSize}, {"type", By::kType}};
@@ -111,12 +112,18 @@ int profile(const ReportOptions& options, analyze::Query query) {
   wanted.top = options.json ? options.shape.top : shape.top;
   query.tally.by_thread |= wanted.by == By::kThread;
   query.tally.by_size |= wanted.by == By::kSize;
-  query.tally.details |= wanted.metric == Metric::kLifetime || wanted.metric == Metric::kOverhead;
   query.tally.overhead |= wanted.metric == Metric::kOverhead;
+  query.tally.call_times |= wanted.metric == Metric::kAllocatorTime;
+  query.tally.details |=
+      wanted.metric == Metric::kLifetime || query.tally.overhead || query.tally.call_times;
 
   int exit_code = kOk;
   std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, query, &exit_code);
   if (!reading) return exit_code;
+  if (query.tally.call_times && !reading->tables().header.has_call_times())
+    return complain(kUsage, fmt::format("{} has no times of calls; record the program with "
+                                        "malloscope run --time-calls",
+                                        options.trace));
   analyze::Answer answer = options.tree      ? as_tree(reading.get(), query, wanted)
                            : options.stacks  ? by_stack(reading.get(), query, wanted)
                            : options.callers ? callers_and_callees(reading.get(), query, wanted)

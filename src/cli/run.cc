@@ -28,12 +28,17 @@ struct RunOptions {
   bool follow = true;  // Record the children too.
   std::string only;    // Regular expression on the program's name; empty: all.
   bool drop_when_full = false;
+  bool free_stacks = false;
+  bool time_calls = false;
   Color color = Color::kAuto;
   std::vector<std::string> command;  // The program and its arguments; never empty.
 };
 
+constexpr const char kPlainRecorder[] = "libmalloscope.so";
+constexpr const char kDetailedRecorder[] = "libmalloscope-detailed.so";
+
 // Installed, it lies in the library folder; built, beside our own folder.
-std::string find_recorder() {
+std::string find_recorder(const char* name) {
   char self[PATH_MAX];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
   if (n <= 0) {
@@ -44,8 +49,8 @@ std::string find_recorder() {
   }
   std::string folder(self, static_cast<size_t>(n));
   folder.resize(folder.rfind('/'));
-  for (const char* place : {"/../lib/malloscope/libmalloscope.so", MSCOPE_RECORDER_FROM_BIN}) {
-    std::string candidate = folder + place;
+  for (const char* place : {"/../lib/malloscope/", MSCOPE_RECORDER_FOLDER}) {
+    std::string candidate = folder + place + name;
     char real[PATH_MAX];
     if (access(candidate.c_str(), R_OK) == 0 && realpath(candidate.c_str(), real)) return real;
   }
@@ -68,11 +73,15 @@ int run_command(const RunOptions& options) {
   launch.follow = options.follow;
   launch.only = options.only;
   launch.drop_when_full = options.drop_when_full;
-  launch.recorder = find_recorder();
+  launch.free_stacks = options.free_stacks;
+  launch.time_calls = options.time_calls;
+  const char* recorder =
+      options.free_stacks || options.time_calls ? kDetailedRecorder : kPlainRecorder;
+  launch.recorder = find_recorder(recorder);
   if (launch.recorder.empty())
-    return complain(kUsage,
-                    "the recorder (libmalloscope.so) is not where it was installed; install "
-                    "Malloscope again");
+    return complain(kUsage, fmt::format("the recorder ({}) is not where it was installed; install "
+                                        "Malloscope again",
+                                        recorder));
   if (!options.only.empty())
     if (auto only = analyze::Pattern::make(options.only, "--only"); !only)
       return complain(kUsage, only.error().sentence);
@@ -134,6 +143,12 @@ int main_run(const Words& words) {
                  "If the collector falls behind: wait for it, or drop and count [wait]")
       ->check(one_of({"wait", "drop"}))
       ->type_name("wait|drop");
+  app.add_flag("--free-stacks", options.free_stacks,
+               "Record the stacks of frees too: double frees, and who frees what. Costs about as "
+               "much again");
+  app.add_flag("--time-calls", options.time_calls,
+               "Time every call of the allocator, for --metric allocator-time. Costs about 40 ns "
+               "a call");
   add_color(app, &options.color);
   Words only_for_help;
   app.add_option("program", only_for_help, "The program and its arguments; -- may stand before it");
@@ -163,7 +178,7 @@ bool is_started_by_recorder() {
   return getsockopt(kSocket, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_SEQPACKET;
 }
 int collect_command(const std::string& pid) {
-  auto done = collect::collect_for(kSocket, atoi(pid.c_str()), find_recorder());
+  auto done = collect::collect_for(kSocket, atoi(pid.c_str()), find_recorder(kPlainRecorder));
   return done ? kOk : complain(kUnreadable, done.error().sentence);
 }
 

@@ -128,11 +128,7 @@ uint32_t Drain::read_words(Lane& lane, DrainedImage& image, const uint64_t* word
     }
     uint64_t tick = lane.tick + word_ticks(word);
     if (tick >= limit_tick) return at;
-    if (encoder_.events() == kMaxChunkEvents || !run_open_) {
-      if (encoder_.events() == kMaxChunkEvents) write_events();
-      encoder_.start_run(image.id, lane.thread, lane.tick);
-      run_open_ = true;
-    }
+    open_run(lane, image, lane.tick);
     uint64_t address = word_address(word);
     if (tag == kTagAlloc || tag == kTagReallocEnd) {
       if (at + 2 > end) {
@@ -153,6 +149,7 @@ uint32_t Drain::read_words(Lane& lane, DrainedImage& image, const uint64_t* word
       uint8_t code = tag == kTagReallocBegin
                          ? kCodeReallocBegin
                          : static_cast<uint8_t>(kCodeFirstFree + tag - kTagFirstFree);
+      if (tag != kTagReallocBegin) put_free_stack(lane, tick);
       encoder_.release(code, tick, address);
       ++events_;
       at += 1;
@@ -164,6 +161,21 @@ uint32_t Drain::read_words(Lane& lane, DrainedImage& image, const uint64_t* word
   }
   if (lane.tick > image.last_tick) image.last_tick = lane.tick;
   return at;
+}
+
+// For an event, and what may have to be said of it before.
+void Drain::open_run(Lane& lane, DrainedImage& image, uint64_t tick) {
+  if (encoder_.events() + 2 > wire::kMaxChunkEvents) write_events();
+  if (run_open_) return;
+  encoder_.start_run(image.id, lane.thread, tick);
+  run_open_ = true;
+}
+
+void Drain::put_free_stack(Lane& lane, uint64_t tick) {
+  if (lane.free_stack == StackId::kNone) [[likely]]
+    return;
+  encoder_.free_stack(tick, raw(lane.free_stack));
+  lane.free_stack = StackId::kNone;
 }
 
 bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* shared_words,
@@ -191,11 +203,8 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
       if (kind > Kind::kReallocEnd || (makes_block && op > Op::kNewArrayAligned) ||
           (kind == Kind::kFree && (op < Op::kFree || op > Op::kDeleteArrayAligned)))
         return false;
-      if (encoder_.events() == kMaxChunkEvents) write_events();
-      if (!run_open_) {
-        encoder_.start_run(image.id, lane.thread, tick);
-        run_open_ = true;
-      }
+      open_run(lane, image, tick);
+      if (kind == Kind::kFree) put_free_stack(lane, tick);
       if (makes_block)
         encoder_.block(code_of(kind, op), tick, words[2], words[3],
                        static_cast<uint32_t>(words[4]));
@@ -205,6 +214,14 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
       lane.tick = tick;
       return true;
     }
+    case kFreeStack:
+      if (payload > UINT32_MAX) return false;
+      lane.free_stack = StackId{static_cast<uint32_t>(payload)};
+      return true;
+    case kCallCycles:
+      open_run(lane, image, lane.tick);
+      encoder_.call_time(lane.tick, payload);
+      return true;
     case kMappingEvent: {
       if (count != 6 || words[4] > UINT32_MAX) return false;
       uint64_t tick = std::max(words[1], lane.tick), op = payload & 0xff;

@@ -79,6 +79,7 @@ class Drain {
     uint32_t segment = 0;
     uint32_t at = 0;  // Words of the segment that have been read.
     uint64_t tick = 0;
+    StackId free_stack = StackId::kNone;  // Of the free that is to come.
     bool garbled = false;
     bool counted = false;  // ... in garbled_lanes.
   };
@@ -90,6 +91,8 @@ class Drain {
                       uint32_t to, uint64_t limit_tick);
   bool read_extended(Lane& lane, DrainedImage& image, const uint64_t* words, uint32_t count,
                      uint64_t limit_tick, bool* stop);
+  void open_run(Lane& lane, DrainedImage& image, uint64_t tick);
+  void put_free_stack(Lane& lane, uint64_t tick);
   void return_segment(uint32_t number);
   void write_events();
 

@@ -250,8 +250,10 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   if (!check->obstacle.empty()) return run_plain(*check, options);
   result.warning = check->warning;
 
-  auto session = Session::create(
-      options.recorder, {.follow = options.follow, .drop_when_full = options.drop_when_full});
+  auto session = Session::create(options.recorder, {.follow = options.follow,
+                                                    .drop_when_full = options.drop_when_full,
+                                                    .free_stacks = options.free_stacks,
+                                                    .time_calls = options.time_calls});
   if (!session) return std::unexpected(session.error());
 
   Signals signals;
@@ -283,6 +285,8 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   collector_options.settings = {
       fmt::format("follow={}", options.follow),
       fmt::format("on-full={}", options.drop_when_full ? "drop" : "wait")};
+  if (options.free_stacks) collector_options.settings.push_back("free-stacks=true");
+  if (options.time_calls) collector_options.settings.push_back("time-calls=true");
   if (!options.only.empty()) collector_options.settings.push_back("only=" + options.only);
 
   pid_t collector = fork();

@@ -16,10 +16,12 @@ struct LaunchOptions {
   std::string
       output;  // Empty: malloscope.<program>.<pid>.mscope, numbered rather than overwritten.
   bool overwrite = false;
-  std::string recorder;  // The path of libmalloscope.so.
+  std::string recorder;  // The path of libmalloscope.so, or of the detailed one.
   bool follow = true;
   std::string only;
   bool drop_when_full = false;
+  bool free_stacks = false;  // These two need the detailed recorder.
+  bool time_calls = false;
 };
 
 struct LaunchResult {

@@ -104,6 +104,8 @@ Result<Session> Session::create(const std::string& recorder, const SessionOption
   control.settings = {.tick_shift = session.tick_shift_,
                       .follow = options.follow,
                       .drop_when_full = options.drop_when_full,
+                      .free_stacks = options.free_stacks,
+                      .time_calls = options.time_calls,
                       .cycles_per_ms = session.cycles_per_second_ / 1000};
   control.magic = wire::kLaneMagic;
   return session;

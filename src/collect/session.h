@@ -15,6 +15,8 @@ namespace malloscope::collect {
 struct SessionOptions {
   bool follow = true;
   bool drop_when_full = false;
+  bool free_stacks = false;  // These two need the detailed recorder.
+  bool time_calls = false;
 };
 
 class Session {

@@ -33,6 +33,8 @@ const char* counter_name(Metric metric) {
       return "MEM_LIFETIME";
     case Metric::kOverhead:
       return "MEM_OVERHEAD";
+    case Metric::kAllocatorTime:
+      return "MEM_TIME";
   }
   return "";
 }

@@ -59,6 +59,7 @@ const char* sample_type_of(Metric metric) {
     case Metric::kCalls:
     case Metric::kTemporary:
     case Metric::kLifetime:
+    case Metric::kAllocatorTime:
       return "alloc_objects";
     case Metric::kAllocated:
     case Metric::kOverhead:

@@ -216,6 +216,21 @@ bool LaneWriter::thread_name(const char name[16]) {
   return true;
 }
 
+bool LaneWriter::free_stack(StackId stack) {
+  if (!reserve(1)) return false;
+  words_[used_] = wire::extended_word(wire::kFreeStack, 1, raw(stack));
+  commit(1, last_tick_);
+  return true;
+}
+
+bool LaneWriter::call_time(uint64_t cycles) {
+  if (!reserve(1)) return false;
+  if (cycles > wire::kMaxPayload) cycles = wire::kMaxPayload;
+  words_[used_] = wire::extended_word(wire::kCallCycles, 1, cycles);
+  commit(1, last_tick_);
+  return true;
+}
+
 bool LaneWriter::not_followed(const char* program, uint64_t why) {
   constexpr size_t kMostBytes = 1024;
   size_t bytes = strlen(program);

@@ -70,6 +70,10 @@ class LaneWriter {
   bool thread_name(const char name[16]);
   bool not_followed(const char* program, uint64_t why);
 
+  // Of the free that comes next, and of the call that came last.
+  bool free_stack(StackId stack);
+  bool call_time(uint64_t cycles);
+
   void count_drop();
 
   uint64_t last_tick() const { return last_tick_; }

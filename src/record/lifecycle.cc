@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/syscall.h"
+#include "record/detailed.h"
 #include "record/exec_environment.h"
 #include "record/own_collector.h"
 #include "record/process.h"
@@ -154,6 +155,9 @@ bool meet_collector() {
   inherited.cycles_per_ms = settings.cycles_per_ms;
   inherited.follow = settings.follow != 0;
   inherited.drop_when_full = settings.drop_when_full != 0;
+  inherited.free_stacks = settings.free_stacks != 0;
+  inherited.time_calls = settings.time_calls != 0;
+  if (times_calls()) inherited.timing_cost = cost_of_timing();
   inherited.image_stamp = image().stamp.load(std::memory_order_relaxed);
   image().joined.store(1, std::memory_order_release);
   welcome.preload_path[sizeof welcome.preload_path - 1] = 0;

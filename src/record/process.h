@@ -51,6 +51,8 @@ struct Inherited {
   std::atomic<uint32_t> clock_forbidden;  // Reading the clock would kill the process (seccomp).
   bool follow;
   bool drop_when_full;
+  bool free_stacks, time_calls;  // See detailed.h.
+  uint64_t timing_cost;
   bool inert;              // Nobody to record for, in this process and all its children.
   char preload_path[128];  // By which children find the collector.
 };

@@ -128,6 +128,23 @@ bool stack_of(ThreadState* t, uintptr_t frame, StackId* id) {
   return true;
 }
 
+uint64_t cost_of_timing() {
+  uint64_t least = UINT64_MAX;
+  for (int i = 0; i < 64; ++i) {
+    uint64_t began = cycles_before_loads(), passed = cycles_ordered() - began;
+    if (passed < least) least = passed;
+  }
+  return least;
+}
+
+// The event of a call is in the lane, and the time that it took is known.
+MSCOPE_FAST static void told_with_time(ThreadState* t) {
+  if constexpr (kDetailed) {
+    ++t->told;
+    tell_call_time(t);
+  }
+}
+
 void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size) {
   begin_recording(t, frame);
   uint64_t tick = tick_of(t, block, LastTouch::kMade);
@@ -135,11 +152,18 @@ void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t si
   if (!stack_of(t, frame, &stack) ||
       !t->lane.block(wire::kTagAlloc, op, tick, reinterpret_cast<uintptr_t>(block), size, stack))
     t->lane.count_drop();
+  else
+    told_with_time(t);
   end_recording(t);
 }
 
 void record_free(ThreadState* t, Op op, void* block, uintptr_t frame) {
   begin_recording(t, frame);
+  if constexpr (kDetailed) {
+    StackId stack;
+    if (inherited.free_stacks && block && stack_of(t, frame, &stack)) t->lane.free_stack(stack);
+    ++t->told;
+  }
   uint64_t tag = wire::kTagFirstFree + static_cast<uint64_t>(op) - static_cast<uint64_t>(Op::kFree);
   if (!t->lane.release(tag, op, tick_of(t, block, LastTouch::kFreed),
                        reinterpret_cast<uintptr_t>(block)))
@@ -166,6 +190,7 @@ void end_realloc(ThreadState* t, Op op, uintptr_t frame, void* block, size_t siz
   begin_recording(t, frame);
   t->lane.block(wire::kTagReallocEnd, op, tick_of(t, block, LastTouch::kMade),
                 reinterpret_cast<uintptr_t>(block), size, state.stack);
+  told_with_time(t);
   end_recording(t);
 }
 

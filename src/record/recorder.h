@@ -9,6 +9,7 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
+#include "record/detailed.h"
 #include "record/process.h"
 #include "record/thread_state.h"
 
@@ -117,7 +118,9 @@ template <typename Call>
 MSCOPE_FAST void* allocate_inner(ThreadState* t, uintptr_t frame, size_t size, Call&& call) {
   t->inner = 0;  // It may in turn call another of our hooks.
   ++t->inner_hooks;
+  CallTimer timer;
   void* block = call();
+  timer.stop(t);
   --t->inner_hooks;
   t->inner = frame;
   if (block && t->block != block) {
@@ -136,7 +139,9 @@ template <typename Call>
   if (nested.role == Role::kForwardOnly) return call();
   if (nested.role == Role::kInner) return allocate_inner(t, frame, size, std::forward<Call>(call));
   t->size = size;
+  CallTimer timer;
   void* block = call();
+  timer.stop(t);
   if (!block || t->block != block) record_block(t, op, frame, block, size);
   leave_nested(nested);
   return block;
@@ -151,11 +156,29 @@ MSCOPE_FAST void* allocate(Op op, uintptr_t frame, size_t size, Call&& call) {
     return allocate_nested(op, frame, size, std::forward<Call>(call));
   }
   enter(t, op, frame, size);
+  CallTimer timer;
   void* block = call();
+  timer.stop(t);
   if (!block || t->block != block) [[likely]]
     record_block(t, op, frame, block, size);
   leave(t);
   return block;
+}
+
+// The real call of a free, after its event. Its time can be told only if no other event
+// has come between the two.
+template <typename Call>
+MSCOPE_FAST void call_after_event(ThreadState* t, uintptr_t frame, Call&& call) {
+  uint64_t told = t->told;
+  CallTimer timer;
+  call();
+  timer.stop(t);
+  if constexpr (kDetailed) {
+    if (t->told != told) return;
+    begin_recording(t, frame);
+    tell_call_time(t);
+    end_recording(t);
+  }
 }
 
 template <typename Call>
@@ -164,11 +187,13 @@ template <typename Call>
   if (nested.role == Role::kOutermost) {
     nested.state->block = block;
     record_free(nested.state, op, block, frame);
-    call();
+    call_after_event(nested.state, frame, std::forward<Call>(call));
     leave_nested(nested);
   } else {
-    if (nested.role == Role::kInner && nested.state->block != block)
+    if (nested.role == Role::kInner && nested.state->block != block) {
       record_free(nested.state, op, block, frame);
+      return call_after_event(nested.state, frame, std::forward<Call>(call));
+    }
     call();
   }
 }
@@ -184,7 +209,7 @@ MSCOPE_FAST void release(Op op, uintptr_t frame, void* block, Call&& call) {
   enter(t, op, frame);
   t->block = block;
   record_free(t, op, block, frame);
-  call();
+  call_after_event(t, frame, std::forward<Call>(call));
   leave(t);
 }
 
@@ -217,7 +242,9 @@ void* reallocate(Op op, uintptr_t frame, void* old_block, size_t size, Call&& ca
   bool inner = nested && state.nested.role == Role::kInner;
   if (!inner) t->block = old_block;
   begin_realloc(t, op, frame, old_block, &state);
+  CallTimer timer;
   void* block = call();
+  timer.stop(t);
   end_realloc(t, op, frame, block, size, state);
   if (nested && !inner) leave_nested(state.nested);
   if (!nested) leave(t);

@@ -55,6 +55,8 @@ struct ThreadState {
   RecentStack* recent;  // See find_stack() in recorder.cc.
   StackId last_found;
   uint32_t lookups;
+  uint64_t call_cycles;  // See detailed.h: how long the real call took, ...
+  uint64_t told;         // ... and how many events the lane has.
   LaneWriter lane;
   unwind::StackMemo memo;
 };

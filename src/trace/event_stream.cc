@@ -337,7 +337,8 @@ class Stream {
       if (!image(raw(run.image))) continue;
       for (uint32_t i = 0; i < run.count; ++i) {
         check(first + i);
-        tables_.events += first[i].kind != wire::Kind::kReallocEnd;
+        tables_.events +=
+            first[i].kind != wire::Kind::kReallocEnd && first[i].kind != wire::Kind::kCallTime;
       }
       merger_.add(first, first + run.count);
     }

@@ -4,10 +4,12 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -145,6 +147,18 @@ struct Header {
   int64_t start_unix_ns = 0;
   std::string recorder_version;
   std::vector<std::string> settings;  // "key=value"
+
+  bool has_free_stacks() const { return has_setting("free-stacks=true"); }
+  bool has_call_times() const { return has_setting("time-calls=true"); }
+  uint64_t cycles_ns(uint64_t cycles) const {
+    return static_cast<uint64_t>(static_cast<double>(cycles) * ns_per_tick /
+                                 static_cast<double>(uint64_t{1} << tick_shift));
+  }
+
+ private:
+  bool has_setting(std::string_view setting) const {
+    return std::find(settings.begin(), settings.end(), setting) != settings.end();
+  }
 };
 
 struct Tables {

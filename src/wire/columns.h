@@ -53,6 +53,13 @@ inline constexpr uint8_t kAddressIsLastFreed = 128;
 inline constexpr int kAgeShift = 5;
 inline constexpr uint8_t kAgeUnknown = 7;
 
+// A free of a null pointer has neither, so these are told by its high bits. They are not events
+// of their own but say more of one: where the free that follows was called (as an allocation's
+// stack is), and how many cycles the call before took (in the column of sizes).
+inline constexpr uint8_t kFreeStackTag = kCodeFirstFreeOfNull | 1 << kAgeShift;
+inline constexpr uint8_t kSameFreeStackTag = kCodeFirstFreeOfNull | 2 << kAgeShift;
+inline constexpr uint8_t kCallTimeTag = kCodeFirstFreeOfNull | 3 << kAgeShift;
+
 inline constexpr uint8_t kLate = 255;
 
 inline uint8_t code_of(Kind kind, Op op) {

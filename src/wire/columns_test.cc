@@ -18,10 +18,17 @@ Event random_event(std::mt19937_64& random, uint64_t* tick) {
   e.tick = *tick;
   bool regular = random() % 16;
   e.address = random() % 8 == 0 ? 0 : regular ? 0x5555'0000'0000 + random() % 64 * 16 : random();
-  switch (random() % 4) {
+  switch (random() % 5) {
     case 0:
       e.kind = Kind::kFree;
       e.op = static_cast<Op>(16 + random() % 8);
+      if (e.address && random() % 2)
+        e.stack = StackId{static_cast<uint32_t>(regular ? random() % 5 : random())};
+      break;
+    case 4:
+      e.kind = Kind::kCallTime;
+      e.address = 0;
+      e.size = random() % (uint64_t{1} << 40);
       break;
     case 1:
       e.kind = Kind::kReallocBegin;
@@ -45,9 +52,10 @@ Event random_event(std::mt19937_64& random, uint64_t* tick) {
 void encode(EventEncoder* encoder, const Event& e) {
   uint8_t code = code_of(e.kind, e.op);
   if (e.kind == Kind::kAlloc || e.kind == Kind::kReallocEnd)
-    encoder->block(code, e.tick, e.address, e.size, raw(e.stack));
-  else
-    encoder->release(code, e.tick, e.address);
+    return encoder->block(code, e.tick, e.address, e.size, raw(e.stack));
+  if (e.kind == Kind::kCallTime) return encoder->call_time(e.tick, e.size);
+  if (e.stack != StackId::kNone) encoder->free_stack(e.tick, raw(e.stack));
+  encoder->release(code, e.tick, e.address);
 }
 
 TEST(Columns, GiveBackEveryFieldOfEveryEvent) {

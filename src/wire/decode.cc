@@ -2,6 +2,8 @@
 
 #include "wire/decode.h"
 
+#include <utility>
+
 namespace malloscope::wire {
 
 EventDecoder::EventDecoder()
@@ -89,6 +91,17 @@ bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], D
     p.wrote_address(result);
     return result;
   };
+  auto stack = [&](bool predicted) {
+    uint32_t id = p.next_stack();
+    if (!predicted) {
+      uint64_t coded = varint(kStackColumn);
+      if (coded > uint64_t{UINT32_MAX} + 1) ok = false;
+      id = static_cast<uint32_t>(coded == 0 ? p.highest_stack() + 1 : coded - 1);
+    }
+    p.saw_stack(id);
+    return StackId{id};
+  };
+  StackId free_stack = StackId::kNone;  // Of the free to come.
   for (uint32_t i = 0; i < run.count && ok; ++i) {
     uint8_t tag = *at[kTagColumn]++, code = tag & kCodeMask;
     uint8_t passed = *at[kTimeColumn]++;
@@ -102,23 +115,23 @@ bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], D
       event.op = code == kCodeReallocEnd        ? Op::kRealloc
                  : code == kCodeReallocarrayEnd ? Op::kReallocarray
                                                 : static_cast<Op>(code);
-      uint32_t stack = p.next_stack();
-      if (!(tag & kStackPredicted)) {
-        uint64_t coded = varint(kStackColumn);
-        if (coded > uint64_t{UINT32_MAX} + 1) return false;
-        stack = static_cast<uint32_t>(coded == 0 ? p.highest_stack() + 1 : coded - 1);
-      }
-      p.saw_stack(stack);
-      event.stack = StackId{stack};
+      event.stack = stack(tag & kStackPredicted);
       if (tag & kSizePredicted) {
-        event.size = p.next_size(stack);
+        event.size = p.next_size(raw(event.stack));
       } else {
         event.size = varint(kSizeColumn);
-        p.saw_size(stack, event.size);
+        p.saw_size(raw(event.stack), event.size);
       }
       event.address = tag & kAddressIsLastFreed ? p.last_freed() : address();
       p.saw_block(event.address);
+    } else if (tag == kFreeStackTag || tag == kSameFreeStackTag) {
+      free_stack = stack(tag == kSameFreeStackTag);
+      continue;
+    } else if (tag == kCallTimeTag) {
+      event.kind = Kind::kCallTime;
+      event.size = varint(kSizeColumn);
     } else if (code >= kCodeFirstFreeOfNull) {
+      if (tag != code) return false;
       event.kind = Kind::kFree;
       event.op = static_cast<Op>(code - kCodeFirstFreeOfNull + kCodeFirstFree);
     } else {
@@ -127,9 +140,11 @@ bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], D
       uint8_t age = tag >> kAgeShift;
       event.address = age == kAgeUnknown ? address() : p.made(age);
       p.saw_free(event.address);
+      if (event.kind == Kind::kFree) event.stack = std::exchange(free_stack, StackId::kNone);
     }
     out->events.push_back(event);
   }
+  run.count = static_cast<uint32_t>(out->events.size()) - run.first;
   if (ok && run.count > 0) out->runs.push_back(run);
   return ok;
 }

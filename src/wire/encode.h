@@ -27,15 +27,7 @@ class EventEncoder {
   // At most kMaxChunkEvents between two calls of finish().
   void block(uint8_t code, uint64_t tick, uint64_t address, uint64_t size, uint32_t stack) {
     uint8_t tag = code;
-    uint32_t expected = predictor_.next_stack();
-    if (stack == expected) {
-      tag |= kStackPredicted;
-    } else {
-      uint32_t highest = predictor_.highest_stack();
-      at_[kStackColumn] =
-          put_varint(at_[kStackColumn], stack == highest + 1 ? 0 : uint64_t{stack} + 1);
-    }
-    predictor_.saw_stack(stack);
+    if (put_stack(stack)) tag |= kStackPredicted;
     if (size == predictor_.next_size(stack)) {
       tag |= kSizePredicted;
     } else {
@@ -62,6 +54,17 @@ class EventEncoder {
     put_tag_and_time(static_cast<uint8_t>(code | age << kAgeShift), tick);
   }
 
+  // Of the free that comes next, in the same run.
+  void free_stack(uint64_t tick, uint32_t stack) {
+    put_tag_and_time(put_stack(stack) ? kSameFreeStackTag : kFreeStackTag, tick);
+  }
+  // Of the thread's last call.
+  void call_time(uint64_t tick, uint64_t cycles) {
+    at_[kSizeColumn] = put_varint(at_[kSizeColumn], cycles);
+    put_tag_and_time(kCallTimeTag, tick);
+  }
+
+  // With what says more of them.
   uint32_t events() const { return events_; }
   uint64_t first_tick() const { return first_tick_; }
   uint64_t last_tick() const { return last_tick_; }
@@ -70,6 +73,17 @@ class EventEncoder {
   std::vector<uint8_t> finish();
 
  private:
+  // Whether it was the one expected.
+  bool put_stack(uint32_t stack) {
+    bool expected = stack == predictor_.next_stack();
+    if (!expected) {
+      uint32_t highest = predictor_.highest_stack();
+      at_[kStackColumn] =
+          put_varint(at_[kStackColumn], stack == highest + 1 ? 0 : uint64_t{stack} + 1);
+    }
+    predictor_.saw_stack(stack);
+    return expected;
+  }
   void put_address(uint64_t address) {
     uint8_t*& at = at_[kAddressColumn];
     if (address & 15) {

@@ -101,6 +101,7 @@ enum class Kind : uint8_t {
   kReallocEnd,    // ... and the new one is born here, on the same thread. Address 0 with size 0:
                   // it was a free. Address 0 with another size: it failed, the old block lives on.
   kMapping,       // mmap and its like; not part of the heap.
+  kCallTime,      // `size` cycles is what the thread's last call took. With --time-calls only.
 };
 
 inline constexpr uint8_t kInsideAllocator = 1;  // A mapping made by the allocator itself.
@@ -110,8 +111,8 @@ struct Event {
   uint64_t tick = 0;
   uint64_t address = 0;
   uint64_t size = 0;
-  uint64_t other = 0;  // mremap: the old address.
-  StackId stack = StackId::kNone;
+  uint64_t other = 0;              // mremap: the old address.
+  StackId stack = StackId::kNone;  // Of a free only with --free-stacks.
   ThreadId thread = ThreadId::kNone;
   ImageId image = ImageId::kNone;
   Kind kind = Kind::kAlloc;
@@ -166,7 +167,10 @@ enum Extended : uint64_t {
   kThreadName = 6,   // 16 bytes of name.
   kNotFollowed = 7,  // The name of a program that was exec'd without the recorder, padded with
                      // zeros; payload: the Obstacle of base/elf.h, kGainsRights or kUnreachable.
+  kFreeStack = 8,    // payload: the stack of the free that follows.
+  kCallCycles = 9,   // payload: how many cycles the call took whose event came last.
 };
+inline constexpr uint64_t kMaxPayload = (uint64_t{1} << 40) - 1;
 inline constexpr uint64_t kMaxExtendedWords = (1 << 12) - 1;
 
 inline constexpr uint64_t kGainsRights = 255;

@@ -36,6 +36,8 @@ struct Settings {
   uint32_t tick_shift = 8;      // A tick is 2^tick_shift clock cycles.
   uint32_t follow = 1;          // Re-add LD_PRELOAD at exec.
   uint32_t drop_when_full = 0;  // --on-full=drop
+  uint32_t free_stacks = 0;     // --free-stacks
+  uint32_t time_calls = 0;      // --time-calls
   uint32_t reserved = 0;
   uint64_t cycles_per_ms = 1'000'000;
 };
