@@ -220,13 +220,20 @@ class Collector {
     wire::Hello hello;
     ucred peer = {};
     socklen_t length = sizeof peer;
-    if (recv(fd, &hello, sizeof hello, 0) != sizeof hello || hello.magic != wire::kHandshakeMagic ||
-        hello.version != wire::kHandshakeVersion ||
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return;
+    ssize_t heard = recv(fd, &hello, sizeof hello, 0);
+    bool farewell = heard == sizeof wire::kFarewell;
+    if (!farewell && (heard != sizeof hello || hello.magic != wire::kHandshakeMagic ||
+                      hello.version != wire::kHandshakeVersion))
       return;
     for (std::atomic<int32_t>& place : shared_.control().execs)
       if (place.load(std::memory_order_relaxed) == peer.pid)
         place.store(0, std::memory_order_relaxed);
+    if (farewell) {
+      note(fmt::format("pid {} was not recorded: the collector was stopped when it started",
+                       peer.pid));
+      return;
+    }
     uint64_t start_tick = std::min(hello.cycles >> session_.tick_shift(), tick_now());
 
     wire::ImageStartRecord start;

@@ -133,6 +133,8 @@ bool meet_collector() {
   int fd = reach_collector();
   if (fd < 0) return false;
   if (peer_is_stopped(fd)) {
+    sys::call(SYS_sendto, fd, sys::arg(&wire::kFarewell), sizeof wire::kFarewell,
+              MSG_NOSIGNAL | MSG_DONTWAIT);
     sys::close(fd);
     return false;
   }
