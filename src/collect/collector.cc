@@ -419,8 +419,9 @@ class Collector {
     image.end.unwind_failures = shared.unwind_failures.load(std::memory_order_relaxed);
     image.end.recorder_rss_bytes =
         shared_bytes() + shared.private_bytes.load(std::memory_order_relaxed);
-    image.end.not_followed =
-        drained->not_followed.size() + shared.unclaimed_children.load(std::memory_order_relaxed);
+    uint64_t unclaimed = shared.unclaimed_children.load(std::memory_order_relaxed);
+    uint64_t sandboxed = shared.sandboxed_children.load(std::memory_order_relaxed);
+    image.end.not_followed = drained->not_followed.size() + unclaimed + sandboxed;
     for (const NotFollowed& other : drained->not_followed)
       note(fmt::format("{}, started by pid {}, was not recorded: it {}", other.program, image.pid,
                        words_for(other.why)));
@@ -436,9 +437,13 @@ class Collector {
                       "(limits of memory or of open files?)",
                       image.pid, image.executable));
     }
-    if (uint64_t lost = shared.unclaimed_children.load(std::memory_order_relaxed))
-      note(fmt::format("{} forked {} of pid {} went unrecorded: too many processes, or a sandbox",
-                       lost, lost == 1 ? "child" : "children", image.pid));
+    auto note_children = [&](uint64_t count, const char* why) {
+      if (count)
+        note(fmt::format("{} forked {} of pid {} went unrecorded: {}", count,
+                         count == 1 ? "child" : "children", image.pid, why));
+    };
+    note_children(unclaimed, "too many processes at once");
+    note_children(sandboxed, "forked inside a sandbox (seccomp)");
     if (image.pid == options_.launched_pid && program_status_)
       set_exit(&image.end, *program_status_);
     if (image.end.exit_kind == wire::kExitUnknown) {
@@ -465,8 +470,9 @@ class Collector {
 
   void free_image_slot(uint32_t slot) {
     wire::ImageSlot& shared = shared_.image(slot);
-    for (auto* counter : {&shared.dropped, &shared.truncated_stacks, &shared.unwind_failures,
-                          &shared.private_bytes, &shared.unclaimed_children})
+    for (auto* counter :
+         {&shared.dropped, &shared.truncated_stacks, &shared.unwind_failures, &shared.private_bytes,
+          &shared.unclaimed_children, &shared.sandboxed_children})
       counter->store(0, std::memory_order_relaxed);
     shared.exit_known = 0;
     shared.stamp.fetch_add(1, std::memory_order_relaxed);

@@ -68,12 +68,22 @@ static std::atomic<int32_t>* announce_exec(int pid) {
   return nullptr;
 }
 
+template <typename Exec>
+static int exec_in(const ExecEnvironment& environment, Exec exec) {
+  size_t bytes = environment.bytes();
+  return exec(bytes == 0 ? environment.original() : environment.copy_to(__builtin_alloca(bytes)));
+}
+
 // Every exec: decides whether the program can take the recorder, and gives it the
 // environment for that.
 template <typename Exec>
 static int exec_with_recorder(const char* name, ExecCheck check, char* const* environment,
                               Exec exec, const pid_t* spawned = nullptr) {
-  if (!inherited.shared || sys::is_sandboxed()) return exec(environment);
+  if (sys::is_sandboxed()) {
+    if (inherited.shared && inherited.follow) record_not_followed(name, wire::kSandboxed);
+    return exec_in(ExecEnvironment(environment, false), exec);
+  }
+  if (!inherited.shared) return exec(environment);
   if (check.obstacle != Obstacle::kNone || check.gains_rights)
     record_not_followed(
         name, check.gains_rights ? wire::kGainsRights : static_cast<uint64_t>(check.obstacle));
@@ -82,12 +92,10 @@ static int exec_with_recorder(const char* name, ExecCheck check, char* const* en
     record_not_followed(name, wire::kUnreachable);
   // One that was started with --no-follow leaves the variable as it is.
   if (with_recorder && !inherited.follow) return exec(environment);
-  ExecEnvironment changed(environment, with_recorder);
   bool will_join = with_recorder && !check.gains_rights;
   // Of a process that is spawned the pid is known afterwards; until then ours stands for it.
   std::atomic<int32_t>* place = will_join ? announce_exec(sys::pid()) : nullptr;
-  int result =
-      exec(changed.bytes() == 0 ? environment : changed.copy_to(__builtin_alloca(changed.bytes())));
+  int result = exec_in(ExecEnvironment(environment, with_recorder), exec);
   if (place) place->store(result == 0 && spawned ? *spawned : 0, std::memory_order_relaxed);
   return result;
 }
