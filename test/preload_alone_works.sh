@@ -13,5 +13,6 @@ trace=$(ls malloscope.hello.*.mscope)
 complete() { [ "$(ask "$trace" 'r["trace"]["complete"]')" = True ]; }
 wait_for 5 complete || fail "not completed"
 says "$trace" 'site("keep", "allocations")' 1000
+says "$trace" 'processes[0]["exit"]' "{'code': 3}"
 LD_PRELOAD=$recorder "$programs/alone" all >out && "$programs/alone" all >native
 diff native out || fail "the program notices"

@@ -10,7 +10,7 @@ for verb in "" run report info export; do
   [ -s out ] || fail "$verb --help says nothing on stdout"
 done
 for wrong in "run" "report" "report --no-such-option x" "export x --format nonsense" \
-  "run --no-such-option -- true"; do
+  "run --no-such-option -- true" "collect 1" "collect"; do
   "$malloscope" $wrong >/dev/null 2>err
   same "exit code of '$wrong'" $? 2
   [ -s err ] || fail "'$wrong': no message"

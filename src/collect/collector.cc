@@ -220,13 +220,20 @@ class Collector {
     wire::Hello hello;
     ucred peer = {};
     socklen_t length = sizeof peer;
-    if (recv(fd, &hello, sizeof hello, 0) != sizeof hello || hello.magic != wire::kHandshakeMagic ||
-        hello.version != wire::kHandshakeVersion ||
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return;
+    ssize_t heard = recv(fd, &hello, sizeof hello, 0);
+    bool farewell = heard == sizeof wire::kFarewell;
+    if (!farewell && (heard != sizeof hello || hello.magic != wire::kHandshakeMagic ||
+                      hello.version != wire::kHandshakeVersion))
       return;
     for (std::atomic<int32_t>& place : shared_.control().execs)
       if (place.load(std::memory_order_relaxed) == peer.pid)
         place.store(0, std::memory_order_relaxed);
+    if (farewell) {
+      note(fmt::format("pid {} was not recorded: the collector was stopped when it started",
+                       peer.pid));
+      return;
+    }
     uint64_t start_tick = std::min(hello.cycles >> session_.tick_shift(), tick_now());
 
     wire::ImageStartRecord start;
@@ -412,8 +419,9 @@ class Collector {
     image.end.unwind_failures = shared.unwind_failures.load(std::memory_order_relaxed);
     image.end.recorder_rss_bytes =
         shared_bytes() + shared.private_bytes.load(std::memory_order_relaxed);
-    image.end.not_followed =
-        drained->not_followed.size() + shared.unclaimed_children.load(std::memory_order_relaxed);
+    uint64_t unclaimed = shared.unclaimed_children.load(std::memory_order_relaxed);
+    uint64_t sandboxed = shared.sandboxed_children.load(std::memory_order_relaxed);
+    image.end.not_followed = drained->not_followed.size() + unclaimed + sandboxed;
     for (const NotFollowed& other : drained->not_followed)
       note(fmt::format("{}, started by pid {}, was not recorded: it {}", other.program, image.pid,
                        words_for(other.why)));
@@ -429,9 +437,13 @@ class Collector {
                       "(limits of memory or of open files?)",
                       image.pid, image.executable));
     }
-    if (uint64_t lost = shared.unclaimed_children.load(std::memory_order_relaxed))
-      note(fmt::format("{} forked {} of pid {} went unrecorded: too many processes, or a sandbox",
-                       lost, lost == 1 ? "child" : "children", image.pid));
+    auto note_children = [&](uint64_t count, const char* why) {
+      if (count)
+        note(fmt::format("{} forked {} of pid {} went unrecorded: {}", count,
+                         count == 1 ? "child" : "children", image.pid, why));
+    };
+    note_children(unclaimed, "too many processes at once");
+    note_children(sandboxed, "forked inside a sandbox (seccomp)");
     if (image.pid == options_.launched_pid && program_status_)
       set_exit(&image.end, *program_status_);
     if (image.end.exit_kind == wire::kExitUnknown) {
@@ -458,8 +470,9 @@ class Collector {
 
   void free_image_slot(uint32_t slot) {
     wire::ImageSlot& shared = shared_.image(slot);
-    for (auto* counter : {&shared.dropped, &shared.truncated_stacks, &shared.unwind_failures,
-                          &shared.private_bytes, &shared.unclaimed_children})
+    for (auto* counter :
+         {&shared.dropped, &shared.truncated_stacks, &shared.unwind_failures, &shared.private_bytes,
+          &shared.unclaimed_children, &shared.sandboxed_children})
       counter->store(0, std::memory_order_relaxed);
     shared.exit_known = 0;
     shared.stamp.fetch_add(1, std::memory_order_relaxed);

@@ -96,6 +96,8 @@ const char* words_for(uint64_t why) {
     return "runs with other rights than yours (setuid, setgid or capabilities)";
   if (why == wire::kUnreachable)
     return "was started where the recorder cannot be seen (chroot, or another user)";
+  if (why == wire::kSandboxed)
+    return "was started from inside a sandbox (seccomp), which might kill it for joining";
   switch (static_cast<Obstacle>(why)) {
     case Obstacle::kNone:
       break;

@@ -16,6 +16,7 @@ class ExecEnvironment {
  public:
   ExecEnvironment(char* const* original, bool with_recorder);
 
+  char* const* original() const { return original_; }
   // How much memory the copy needs; 0 if the original will do.
   size_t bytes() const { return bytes_; }
   // The copy, in `memory` of that size.

@@ -20,6 +20,7 @@
 #include "record/recorder.h"
 #include "record/sandbox.h"
 #include "unwind/modules.h"
+#include "unwind/stack_reader.h"
 
 // The headers promise that no pointer is null; programs do not keep that promise.
 #pragma GCC diagnostic ignored "-Wnonnull-compare"
@@ -68,12 +69,29 @@ static std::atomic<int32_t>* announce_exec(int pid) {
   return nullptr;
 }
 
+// A pointer that leads nowhere is the kernel's to refuse.
+static bool leads_somewhere(const void* pointer) {
+  uintptr_t word = reinterpret_cast<uintptr_t>(pointer) & ~uintptr_t{7};
+  return word == 0 || unwind::ask_readable(word) != unwind::Answer::kNo;
+}
+
+template <typename Exec>
+static int exec_in(const ExecEnvironment& environment, Exec exec) {
+  size_t bytes = environment.bytes();
+  return exec(bytes == 0 ? environment.original() : environment.copy_to(__builtin_alloca(bytes)));
+}
+
 // Every exec: decides whether the program can take the recorder, and gives it the
 // environment for that.
 template <typename Exec>
 static int exec_with_recorder(const char* name, ExecCheck check, char* const* environment,
                               Exec exec, const pid_t* spawned = nullptr) {
-  if (!inherited.shared || sys::is_sandboxed()) return exec(environment);
+  if (!leads_somewhere(name) || !leads_somewhere(environment)) return exec(environment);
+  if (sys::is_sandboxed()) {
+    if (inherited.shared && inherited.follow) record_not_followed(name, wire::kSandboxed);
+    return exec_in(ExecEnvironment(environment, false), exec);
+  }
+  if (!inherited.shared) return exec(environment);
   if (check.obstacle != Obstacle::kNone || check.gains_rights)
     record_not_followed(
         name, check.gains_rights ? wire::kGainsRights : static_cast<uint64_t>(check.obstacle));
@@ -82,18 +100,23 @@ static int exec_with_recorder(const char* name, ExecCheck check, char* const* en
     record_not_followed(name, wire::kUnreachable);
   // One that was started with --no-follow leaves the variable as it is.
   if (with_recorder && !inherited.follow) return exec(environment);
-  ExecEnvironment changed(environment, with_recorder);
   bool will_join = with_recorder && !check.gains_rights;
   // Of a process that is spawned the pid is known afterwards; until then ours stands for it.
   std::atomic<int32_t>* place = will_join ? announce_exec(sys::pid()) : nullptr;
-  int result =
-      exec(changed.bytes() == 0 ? environment : changed.copy_to(__builtin_alloca(changed.bytes())));
+  int result = exec_in(ExecEnvironment(environment, with_recorder), exec);
   if (place) place->store(result == 0 && spawned ? *spawned : 0, std::memory_order_relaxed);
   return result;
 }
 
 static ExecCheck check(const char* file, bool search) {
   return inherited.shared && !sys::is_sandboxed() ? check_exec(file, search) : ExecCheck{};
+}
+
+// What execveat is to run; where it is not a path of its own it is taken to be fine.
+static ExecCheck check_at(int folder, const char* path) {
+  bool plain =
+      path && leads_somewhere(path) && (path[0] == '/' || (folder == AT_FDCWD && path[0] != 0));
+  return plain ? check(path, false) : ExecCheck{};
 }
 
 MSCOPE_EXPORT int execve(const char* path, char* const* argv, char* const* env) {
@@ -119,10 +142,24 @@ MSCOPE_EXPORT int fexecve(int fd, char* const* argv, char* const* env) {
 }
 MSCOPE_EXPORT int execveat(int fd, const char* path, char* const* argv, char* const* env,
                            int flags) {
-  bool plain = path && (path[0] == '/' || (fd == AT_FDCWD && path[0] != 0));
+  return exec_with_recorder(path, check_at(fd, path), env, [=](char* const* e) {
+    return real.execveat(fd, path, argv, e, flags);
+  });
+}
+
+// By the function `syscall`; see hooks_syscall.cc.
+extern "C" [[gnu::visibility("hidden"), gnu::used]] long mscope_exec_syscall(long number, long a,
+                                                                             long b, long c, long d,
+                                                                             long e) {
+  bool at = number == SYS_execveat;
+  auto* path = reinterpret_cast<const char*>(at ? b : a);
+  auto* environment = reinterpret_cast<char* const*>(at ? d : c);
   return exec_with_recorder(
-      path, plain ? check(path, false) : ExecCheck{}, env,
-      [=](char* const* e) { return real.execveat(fd, path, argv, e, flags); });
+      path, at ? check_at(static_cast<int>(a), path) : check(path, false), environment,
+      [=](char* const* changed) {
+        return static_cast<int>(at ? mscope_next_syscall(number, a, b, c, sys::arg(changed), e, 0)
+                                   : mscope_next_syscall(number, a, b, sys::arg(changed), 0, 0, 0));
+      });
 }
 
 // The forms with their arguments in a list: collected on the stack, as libc does.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function `syscall`, by which libseccomp and others set their filters. All but two of its
-// calls must pass as if we were not there: without a frame of ours on the stack, since some
+// The function `syscall`, by which libseccomp and others set their filters, and some exec. All
+// other calls must pass as if we were not there: without a frame of ours on the stack, since some
 // return twice (clone, vfork), so it is a jump and not a call.
 
 #include <errno.h>
@@ -23,13 +23,9 @@ extern "C" [[gnu::visibility("hidden"), gnu::used]] long mscope_plain_syscall(lo
   return -1;
 }
 
-using Syscall = long (*)(long, long, long, long, long, long, long);
-extern "C" {
-[[gnu::visibility("hidden")]] extern Syscall mscope_next_syscall;
-constinit Syscall mscope_next_syscall = mscope_plain_syscall;
-}
-
 namespace malloscope::record {
+constinit Syscall mscope_next_syscall = mscope_plain_syscall;
+
 void resolve_syscall() {
   if (void* next = next_definition("syscall"))
     mscope_next_syscall = reinterpret_cast<Syscall>(next);
@@ -47,6 +43,7 @@ extern "C" [[gnu::visibility("hidden"), gnu::used]] long mscope_sandbox_syscall(
 
 #if defined(__x86_64__)
 static_assert(SYS_seccomp == 317 && SYS_prctl == 157);
+static_assert(SYS_execve == 59 && SYS_execveat == 322);
 asm(R"(
     .text
     .globl syscall
@@ -57,8 +54,13 @@ syscall:
     je 1f
     cmp $157, %rdi
     je 1f
+    cmp $59, %rdi
+    je 2f
+    cmp $322, %rdi
+    je 2f
     jmp *mscope_next_syscall(%rip)
 1:  jmp mscope_sandbox_syscall
+2:  jmp mscope_exec_syscall
     .cfi_endproc
     .size syscall, . - syscall
 )");

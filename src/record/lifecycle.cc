@@ -134,6 +134,8 @@ bool meet_collector() {
   int fd = reach_collector();
   if (fd < 0) return false;
   if (peer_is_stopped(fd)) {
+    sys::call(SYS_sendto, fd, sys::arg(&wire::kFarewell), sizeof wire::kFarewell,
+              MSG_NOSIGNAL | MSG_DONTWAIT);
     sys::close(fd);
     return false;
   }
@@ -169,7 +171,7 @@ bool meet_collector() {
 bool enter_as_child() {
   // Nobody could tell the collector which process it is.
   if (sys::is_sandboxed()) {
-    image().unclaimed_children.fetch_add(1, std::memory_order_relaxed);
+    image().sandboxed_children.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
   uint64_t now = inherited.clock_forbidden.load() ? 0 : cycles() >> inherited.tick_shift;
@@ -234,11 +236,9 @@ bool recorder_is_reachable() {
   return !sys::failed(sys::call(SYS_faccessat, AT_FDCWD, sys::arg(preload_path()), R_OK));
 }
 
-// A recorder that was preloaded by its own path leads its children to the collector it has
-// started, also those that libc starts with the program's environment (system, popen).
-static void lead_children() {
-  ExecEnvironment led(environ, true);
-  if (!environ || led.bytes() == 0 || !inherited.follow) return;
+void lead_children(bool to_collector) {
+  ExecEnvironment led(environ, to_collector);
+  if (!environ || led.bytes() == 0 || (to_collector && !inherited.follow)) return;
   void* memory = sys::map(led.bytes());
   if (!memory) return;
   char* const* copy = led.copy_to(memory);
@@ -248,7 +248,8 @@ static void lead_children() {
 // Runs when the library is loaded, so that a program that never allocates is in the trace too.
 [[gnu::constructor]] static void loaded() {
   if (thread->outer == 0) wake_thread();
-  if (inherited.shared) lead_children();
+  // One that was preloaded by its own path leads them to the collector it has started.
+  if (inherited.shared) lead_children(true);
 }
 
 }  // namespace malloscope::record

@@ -66,6 +66,10 @@ inline wire::ImageSlot& image() { return inherited.shared.image(inherited.image_
 inline const char* preload_path() { return inherited.preload_path; }
 bool recorder_is_reachable();
 
+// Puts the recorder into the program's own LD_PRELOAD, if it has one, or takes it out: libc starts
+// some programs by itself with that environment (system, popen).
+void lead_children(bool to_collector);
+
 // Makes sure that the process is recording or inert: meets the collector, or
 // enters a forked child into the shared memory. True if recording.
 bool wake_process();

@@ -52,7 +52,10 @@ struct Real {
 };
 extern constinit Real real;
 
-// hooks_syscall.cc; part of resolve().
+// The function `syscall`; hooks_syscall.cc jumps there, so it has a name of C's.
+using Syscall = long (*)(long, long, long, long, long, long, long);
+extern "C" [[gnu::visibility("hidden")]] Syscall mscope_next_syscall;
+// Part of resolve().
 void resolve_syscall();
 
 // The global operators new and delete. libstdc++ may come with a plug-in long

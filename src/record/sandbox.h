@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that gives up system calls, by prctl or by the system call `seccomp`, may be killed
 // by the next one that we make. So we take what memory we may need before, and make none after.
+// A program that it starts is in the same sandbox, so it is started without the recorder.
 
 #pragma once
 
@@ -37,13 +38,17 @@ auto in_sandbox(Sandbox kind, Enter&& enter) {
   bool gives_up_calls = kind != Sandbox::kNoClock, was = sys::is_sandboxed();
   if (gives_up_calls && !was) {
     process().arena.reserve();
+    lead_children(false);
     sys::sandboxed.store(true);
   }
   if (kind != Sandbox::kFilter) inherited.clock_forbidden.store(1);
   auto result = enter();
   if (result < 0) {
     if (kind != Sandbox::kFilter) inherited.clock_forbidden.store(0);
-    if (gives_up_calls && !was) sys::sandboxed.store(false);
+    if (gives_up_calls && !was) {
+      sys::sandboxed.store(false);
+      if (inherited.shared) lead_children(true);
+    }
   }
   return result;
 }

@@ -54,6 +54,7 @@ struct Known {
   const link_map* map;
   std::atomic<bool> gone;  // Unloaded, as far as we know, or not looked at since another was.
   uint64_t beginning;      // A hash of its first bytes; 0 if they cannot be read.
+  std::atomic<uint32_t> newest_until;  // Later records below this index lie elsewhere.
 };
 
 constinit std::atomic<Arena*> memory = nullptr;
@@ -173,14 +174,21 @@ MSCOPE_SLOW const Module* meet(const dl_find_object& found, Epoch now) {
   describe(found, &module);
   Known* fresh = nullptr;
   for (;;) {
-    // The newest record of these addresses is the only one that may still hold.
+    // The newest record of these addresses is the only one that may still hold. A thread that has
+    // met it in a later generation may have been faster than we; then ours needs one too.
     size_t count_now = module_count();
+    size_t hint = hint_of(module.start).load(std::memory_order_relaxed);
+    const Known* last = table[hint].load(std::memory_order_acquire);
+    size_t looked_at = last && last->module.start == module.start && last->module.end == module.end
+                           ? last->newest_until.load(std::memory_order_relaxed)
+                           : 0;
     for (size_t i = count_now; i-- > 0;) {
+      if (i < looked_at && i > hint) i = hint;
       Known* known = table[i].load(std::memory_order_acquire);
       if (!overlap(known->module, module)) continue;
-      // Another thread may have met it in a newer generation than that of the walk that asks.
       if (!same(known->module, module) || known->module.generation > now.generation()) break;
       known->gone.store(false, std::memory_order_relaxed);
+      known->newest_until.store(static_cast<uint32_t>(count_now), std::memory_order_relaxed);
       hint_of(module.start).store(static_cast<uint16_t>(i), std::memory_order_relaxed);
       return &known->module;
     }
@@ -346,9 +354,12 @@ void end_unload() {
   bool changed = false;
   for (size_t i = 0, count_now = module_count(); i < count_now; ++i) {
     Known* known = table[i].load(std::memory_order_acquire);
-    if (known->gone.load(std::memory_order_relaxed) || still_there(*known, unloader)) continue;
-    known->gone.store(true, std::memory_order_relaxed);
-    changed = true;
+    // Before we look: another thread may load and meet it again right after.
+    if (known->gone.load(std::memory_order_relaxed) || known->gone.exchange(true)) continue;
+    if (still_there(*known, unloader))
+      known->gone.store(false, std::memory_order_relaxed);
+    else
+      changed = true;
   }
   for (uint64_t bits = epoch_bits.load();;) {
     uint64_t next = bits - kOneUnloading;

@@ -166,7 +166,7 @@ enum Extended : uint64_t {
                      // then the build-id and the path, each padded to a word.
   kThreadName = 6,   // 16 bytes of name.
   kNotFollowed = 7,  // The name of a program that was exec'd without the recorder, padded with
-                     // zeros; payload: the Obstacle of base/elf.h, kGainsRights or kUnreachable.
+                     // zeros; payload: the Obstacle of base/elf.h, or one of those below.
   kFreeStack = 8,    // payload: the stack of the free that follows.
   kCallCycles = 9,   // payload: how many cycles the call took whose event came last.
 };
@@ -175,6 +175,7 @@ inline constexpr uint64_t kMaxExtendedWords = (1 << 12) - 1;
 
 inline constexpr uint64_t kGainsRights = 255;
 inline constexpr uint64_t kUnreachable = 254;  // The recorder's file cannot be seen from there.
+inline constexpr uint64_t kSandboxed = 253;    // What the recorder does to join may be forbidden.
 
 // Flags of a stack.
 inline constexpr uint64_t kStackCut = 1;      // Deeper than we follow: the outer end is missing.

@@ -25,6 +25,9 @@ struct Hello {
   char executable[512] = {};  // The path it was exec'd by, for when /proc cannot tell.
 };
 
+// Instead of Hello, from one that finds the collector stopped and does not wait for it.
+inline constexpr char kFarewell = '-';
+
 struct Welcome {
   uint32_t magic = kHandshakeMagic;
   uint32_t version = kHandshakeVersion;

@@ -84,6 +84,7 @@ struct alignas(64) ImageSlot {
   std::atomic<uint64_t> unwind_failures;
   std::atomic<uint64_t> private_bytes;       // What the recorder has mapped for itself.
   std::atomic<uint64_t> unclaimed_children;  // Forked children that found no image slot.
+  std::atomic<uint64_t> sandboxed_children;  // Those forked where no system call may be made.
 };
 
 enum class LaneState : uint32_t {

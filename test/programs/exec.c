@@ -9,10 +9,13 @@
 // run: with_list n=2 exit=5
 // run: bare_environment n=2 exit=5
 // run: raw_syscall n=2 exit=5
+// run: raw_empty_environment n=2 exit=5
+// run: raw_by_descriptor n=2 exit=5
 // expect: keep allocations=1000*n allocated_bytes=40000*n live_blocks=1000*n
 // expect: processes count=n
 // counter empty_environment: off
 // counter bare_environment: off
+// counter raw_empty_environment: off
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -34,6 +37,10 @@ OPAQUE static void exec_again(void) {
   if (is(arguments, "empty_environment")) execve("/proc/self/exe", next, none);
   if (is(arguments, "bare_environment")) execvpe("/proc/self/exe", next, bare);
   if (is(arguments, "raw_syscall")) syscall(SYS_execve, "/proc/self/exe", next, environ);
+  if (is(arguments, "raw_empty_environment")) syscall(SYS_execve, "/proc/self/exe", next, NULL);
+  if (is(arguments, "raw_by_descriptor"))
+    syscall(SYS_execveat, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "", next, environ,
+            AT_EMPTY_PATH);
   execv("/proc/self/exe", next);
 }
 

@@ -25,11 +25,12 @@ static void *work(void *unused) {
 int main(int argc, char **argv) {
   (void)argc;
   long n = number(argv, 1000);
+  MUST(n <= 10000);
   together = is(argv, "live");
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, 65536);
-  static pthread_t threads[1000];
+  static pthread_t threads[10000];
   pthread_barrier_init(&all, NULL, (unsigned)n);
   long batch = together ? n : 8;
   for (long done = 0; done < n; done += batch) {
