@@ -42,14 +42,6 @@ Event random_event(std::mt19937_64& random, uint64_t* tick) {
   return e;
 }
 
-void encode(EventEncoder* encoder, const Event& e) {
-  uint8_t code = code_of(e.kind, e.op);
-  if (e.kind == Kind::kAlloc || e.kind == Kind::kReallocEnd)
-    encoder->block(code, e.tick, e.address, e.size, raw(e.stack));
-  else
-    encoder->release(code, e.tick, e.address);
-}
-
 TEST(Columns, GiveBackEveryFieldOfEveryEvent) {
   std::mt19937_64 random(1);
   EventEncoder encoder;
@@ -66,7 +58,7 @@ TEST(Columns, GiveBackEveryFieldOfEveryEvent) {
         e.image = image;
         e.thread = thread;
         events.push_back(e);
-        encode(&encoder, e);
+        encoder.put(e);
       }
     }
     DecodedChunk back;
@@ -91,7 +83,7 @@ TEST(Columns, RefuseEveryCutPayload) {
   EventEncoder encoder;
   uint64_t tick = 5;
   encoder.start_run(ImageId{1}, ThreadId{1}, tick);
-  for (int i = 0; i < 200; ++i) encode(&encoder, random_event(random, &tick));
+  for (int i = 0; i < 200; ++i) encoder.put(random_event(random, &tick));
   std::vector<uint8_t> payload = encoder.finish();
   EventDecoder decoder;
   for (size_t size = 0; size < payload.size(); ++size) {
@@ -107,7 +99,7 @@ TEST(Columns, SurviveFlippedBytes) {
   uint64_t tick = 5;
   for (int round = 0; round < 2000; ++round) {
     encoder.start_run(ImageId{1}, ThreadId{1}, tick);
-    for (int i = 0; i < 50; ++i) encode(&encoder, random_event(random, &tick));
+    for (int i = 0; i < 50; ++i) encoder.put(random_event(random, &tick));
     std::vector<uint8_t> payload = encoder.finish();
     payload[random() % payload.size()] ^= static_cast<uint8_t>(1 + random() % 255);
     DecodedChunk out;

@@ -62,6 +62,15 @@ class EventEncoder {
     put_tag_and_time(static_cast<uint8_t>(code | age << kAgeShift), tick);
   }
 
+  // What EventDecoder makes of a chunk, but mappings, put back; image and thread are the run's.
+  void put(const Event& event) {
+    uint8_t code = code_of(event.kind, event.op);
+    if (event.kind == Kind::kAlloc || event.kind == Kind::kReallocEnd)
+      block(code, event.tick, event.address, event.size, raw(event.stack));
+    else
+      release(code, event.tick, event.address);
+  }
+
   uint32_t events() const { return events_; }
   uint64_t first_tick() const { return first_tick_; }
   uint64_t last_tick() const { return last_tick_; }
