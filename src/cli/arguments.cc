@@ -9,11 +9,16 @@
 #include <sstream>
 
 #include "analyze/leaks.h"
+#include "cli/man_page.h"
 
 namespace malloscope::cli {
 
 std::optional<int> parse(CLI::App& app, Words words, std::string_view example) {
   app.footer(fmt::format("Example:\n  {}", example));
+  if (words == Words{std::string(kManPage)}) {
+    fmt::print("{}", man_page(app, example));
+    return finish_stdout();
+  }
   std::reverse(words.begin(), words.end());
   try {
     app.parse(words);
