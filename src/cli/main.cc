@@ -33,6 +33,7 @@ constexpr Verb kVerbs[] = {
     {"history", main_history, "the same figures of many recordings, one row each"},
     {"export", main_export,
      "for flame graphs, pprof, speedscope, KCachegrind, heaptrack, SQLite, ..."},
+    {"merge", main_merge, "several recordings as one, whose figures are their sums"},
     {"symbolize", main_symbolize, "put the names of functions into a trace, to read it anywhere"},
 };
 

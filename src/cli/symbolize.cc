@@ -90,7 +90,7 @@ int symbolize(const SymbolizeOptions& options) {
   symbols::SymbolOptions found_in = options.symbols;
   found_in.cache = options.no_cache ? "" : symbols::NameCache::default_folder();
   symbols::Symbolizer symbolizer(found_in);
-  auto progress = naming_progress();
+  auto progress = progress_of("looking up names:");
   symbolizer.prepare(requests, progress);
   if (progress) progress(1);
   symbolizer.save();

@@ -128,6 +128,11 @@ class Page {
                     exit_text(*last));
     std::string command =
         first.command.empty() ? printable(first.executable) : command_text(first.command);
+    if (tables_.runs.size() > 1 && !reading_.accounts().selection().pid) {
+      command = fmt::format("{} recordings, the first: {}", grouped(tables_.runs.size()), command);
+      facts =
+          fmt::format("   {} in all", duration_text(tables_.time_ns(end) - tables_.time_ns(begin)));
+    }
     line(style_.bold(cut_end(command, width_ - columns(facts))) + facts);
     line();
   }

@@ -117,6 +117,8 @@ class Stream {
         return take_all<wire::RssRecord>(in);
       case ChunkType::kNote:
         return take_all<wire::NoteRecord>(in);
+      case ChunkType::kRun:
+        return take_all<wire::RunRecord>(in);
       case ChunkType::kStacks:
         return take_stacks(in);
       case ChunkType::kEvents:
@@ -248,6 +250,16 @@ class Stream {
 
   bool take_record(const wire::NoteRecord& record) {
     tables_.notes.push_back({record.text});
+    return true;
+  }
+
+  bool take_record(const wire::RunRecord& record) {
+    uint64_t images = tables_.images.size();
+    if (record.first_image > images + 1 || record.images > images) return false;
+    tables_.runs.push_back({ImageId{static_cast<uint32_t>(record.first_image)},
+                            static_cast<uint32_t>(record.images), record.start_tick,
+                            record.end_tick, static_cast<int64_t>(record.start_unix_ns),
+                            record.file, record.incomplete_because});
     return true;
   }
 

@@ -99,6 +99,17 @@ struct NoteRecord {
   }
 };
 
+struct RunRecord {
+  uint64_t first_image = 0, images = 0, start_tick = 0, end_tick = 0, start_unix_ns = 0;
+  std::string file;                // As it was called when it was merged.
+  std::string incomplete_because;  // Empty if nothing is missing.
+  template <typename V>
+  void visit(V& v) {
+    v(first_image), v(images), v(start_tick), v(end_tick), v(start_unix_ns);
+    v(file), v(incomplete_because);
+  }
+};
+
 struct EndRecord {
   uint64_t tick = 0, cycles_per_second = 0, events = 0;
   std::string incomplete_because;  // Empty if nothing is missing.
@@ -108,7 +119,7 @@ struct EndRecord {
   }
 };
 
-// kThread, kModule, kMappings, kRss and kNote chunks hold several of their records.
+// kThread, kModule, kMappings, kRss, kNote and kRun chunks hold several of their records.
 
 struct RecordWriter {
   Packer& out;
