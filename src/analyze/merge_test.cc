@@ -33,7 +33,8 @@ class MadeUp {
          int steps)
       : random_(seed),
         file_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), path),
-        tick_(kStart + phase) {
+        tick_(kStart + phase),
+        next_(uint64_t{seed} << 32) {
     wire::HeaderRecord header;
     header.tick_shift = pick(2) ? 8 : 9;
     if (cycles_per_second == 0) header.tick_shift = 8;
@@ -215,7 +216,7 @@ class MadeUp {
   std::vector<wire::ImageEndRecord> ends_;
   wire::Packer mappings_;
   uint64_t tick_;
-  uint64_t next_ = 0x5000'0000;
+  uint64_t next_;  // The last address given out.
 };
 
 using Figures = std::vector<uint64_t>;
