@@ -71,6 +71,17 @@ std::string_view metric_name(Metric metric) {
   return "";
 }
 
+std::map<std::string, Metric> metrics(bool counted) {
+  std::map<std::string, Metric> by_name;
+  for (Metric metric : {Metric::kAllocations, Metric::kAllocated, Metric::kLive, Metric::kPeak,
+                        Metric::kTemporary, Metric::kCalls})
+    by_name.emplace(metric_name(metric), metric);
+  if (!counted)
+    for (Metric metric : {Metric::kLifetime, Metric::kOverhead})
+      by_name.emplace(metric_name(metric), metric);
+  return by_name;
+}
+
 Column::Kind metric_kind(Metric metric) {
   switch (metric) {
     case Metric::kAllocated:

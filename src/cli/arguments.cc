@@ -33,6 +33,8 @@ std::optional<int> parse(CLI::App& app, Words words, std::string_view example) {
 
 CLI::Validator one_of(Words words) { return CLI::IsMember(std::move(words)).description(""); }
 
+std::string listed(const Words& words) { return fmt::format("{}", fmt::join(words, ", ")); }
+
 CLI::Option* add_color(CLI::App& app, Color* color) {
   static const std::map<std::string, Color> kColors = {
       {"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}};
