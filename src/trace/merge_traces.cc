@@ -34,8 +34,10 @@ namespace {
 using wire::ChunkType;
 __extension__ using Wide = unsigned __int128;
 
-constexpr uint64_t kMostImages = 1 << 20;
 constexpr size_t kChunkBytes = wire::kMaxChunkBytes / 4;  // When a chunk is large enough.
+
+// No clock gets there; what a file claims beyond is cut off, so that sums of two do not overflow.
+constexpr uint64_t kLatest = uint64_t{1} << 61;
 
 // An input's time in the merged trace. Grows with every tick, since a tick there is never longer.
 struct Place {
@@ -44,9 +46,8 @@ struct Place {
   uint64_t whole = 1, fraction = 0;  // Ticks for each of the input's, and 2^-64 ticks.
 
   uint64_t length(uint64_t ticks) const {
-    constexpr Wide kLongest = Wide{1} << 62;
     Wide length = Wide{ticks} * whole + (Wide{ticks} * fraction >> 64);
-    return static_cast<uint64_t>(std::min(length, kLongest));
+    return static_cast<uint64_t>(std::min<Wide>(length, kLatest));
   }
   uint64_t operator()(uint64_t tick) const {
     if (tick == 0) return 0;  // It is not known.
@@ -191,6 +192,7 @@ class Input {
       if (!take(chunk, out)) return chunks_->nonsense(chunk);
       if (chunk.type == ChunkType::kEpochEnd) return begin_epoch(), true;
     }
+    if (!has_header_) return chunks_->nothing();
     finish(out);
     return false;
   }
@@ -253,6 +255,7 @@ class Input {
   struct Seen {
     bool ended = false;
     uint64_t peak_rss_bytes = 0;
+    uint64_t threads = 0;
   };
 
   static const wire::Event* cut(const Rest& rest, uint64_t tick) {
@@ -267,9 +270,7 @@ class Input {
   bool take_start(const Chunk& chunk) {
     wire::Unpacker in(chunk.payload);
     wire::ImageStartRecord record;
-    if (!wire::unpack(&in, &record) || record.image != starts_.size() + 1 ||
-        record.parent >= record.image || record.origin > 3 || record.image > kMostImages)
-      return false;
+    if (!wire::unpack(&in, &record) || !record.sensible(starts_.size())) return false;
     begins(record.start_tick);
     starts_.push_back(std::move(record));
     return true;
@@ -283,19 +284,27 @@ class Input {
           seen_[end.image - before_ - 1].ended = true;
           end.end_tick = place(end.end_tick);
           epoch_.ends.push_back(end);
+          return true;
         });
       case ChunkType::kThread:
         return take_all<wire::ThreadRecord>(in, [&](wire::ThreadRecord& thread) {
+          uint64_t& threads = seen_[thread.image - before_ - 1].threads;
+          if (thread.thread == 0 || thread.thread > threads + 1) return false;
+          threads = std::max(threads, thread.thread);
           thread.start_tick = place(thread.start_tick);
           out->put(chunk.type, thread, 0);
+          return true;
         });
       case ChunkType::kModule:
-        return take_all<wire::ModuleRecord>(
-            in, [&](wire::ModuleRecord& module) { out->put(chunk.type, module, 0); });
+        return take_all<wire::ModuleRecord>(in, [&](wire::ModuleRecord& module) {
+          out->put(chunk.type, module, 0);
+          return module.sensible();
+        });
       case ChunkType::kMappings:
         return take_all<wire::MappingRecord>(in, [&](wire::MappingRecord& mapping) {
           mapping.tick = place(mapping.tick);
           epoch_.mappings.push_back(mapping);
+          return mapping.sensible() && epoch_.mappings.size() <= wire::kMaxEpochEvents;
         });
       case ChunkType::kRss:
         return take_all<wire::RssRecord>(in, [&](wire::RssRecord& rss) {
@@ -303,6 +312,7 @@ class Input {
           seen.peak_rss_bytes = std::max(seen.peak_rss_bytes, rss.bytes);
           rss.tick = place(rss.tick);
           out->put(chunk.type, rss, rss.tick);
+          return true;
         });
       case ChunkType::kNote: {
         wire::NoteRecord note;
@@ -315,7 +325,7 @@ class Input {
       case ChunkType::kRun: {
         wire::RunRecord run;
         while (!in.done()) {
-          if (!wire::unpack(&in, &run)) return false;
+          if (!wire::unpack(&in, &run) || !run.sensible(starts_.size())) return false;
           run.first_image += before_;
           run.start_tick = place(run.start_tick);
           run.end_tick = place(run.end_tick);
@@ -333,12 +343,16 @@ class Input {
         return true;
       case ChunkType::kEnd: {
         wire::EndRecord end;
-        if (!wire::unpack(&in, &end)) return false;
+        if (!wire::unpack(&in, &end) || !end.sensible()) return false;
         end_tick_ = place(end.tick);
         incomplete_because_ = end.incomplete_because;
         return true;
       }
-      case ChunkType::kHeader:
+      case ChunkType::kHeader: {
+        wire::HeaderRecord again;
+        has_header_ = true;
+        return wire::unpack(&in, &again) && again.sensible();
+      }
       case ChunkType::kImageStart:
       case ChunkType::kIndex:
       case ChunkType::kNames:
@@ -354,7 +368,7 @@ class Input {
       if (!wire::unpack(&in, &record) || record.image == 0 || record.image > starts_.size())
         return false;
       record.image += before_;
-      use(record);
+      if (!use(record)) return false;
     }
     return true;
   }
@@ -421,7 +435,7 @@ class Input {
   std::string path_;
   std::unique_ptr<WholeChunks> chunks_;
   std::vector<wire::ImageStartRecord> starts_;
-  bool finished_ = false;
+  bool has_header_ = false, finished_ = false;
   uint64_t before_ = 0;  // Images of the inputs before it.
   std::unique_ptr<wire::EventDecoder> decoder_;
   std::vector<wire::StackDecoder> stacks_;  // By image, as all that follow.
@@ -528,6 +542,9 @@ class Merge {
     } else {
       for (auto& input : inputs_) {
         if (&input != &inputs_[0]) input->place.zero = out_.latest() + 1;
+        if (input->place.zero > kLatest)
+          return fail(fmt::format("there is no time left for {}: the traces before it claim it all",
+                                  input->path()));
         if (auto done = run_group({&input, 1}); !done) return std::unexpected(done.error());
       }
     }
@@ -633,9 +650,9 @@ Result<Merged> merge_traces(const std::vector<std::string>& paths, const MergeOp
     images += (*input)->images();
     inputs.push_back(std::move(*input));
   }
-  if (images > kMostImages)
-    return fail_usage(
-        fmt::format("together they have {} processes; a trace can hold {}", images, kMostImages));
+  if (images > wire::kMostImages)
+    return fail_usage(fmt::format("together they have {} processes; a trace can hold {}", images,
+                                  wire::kMostImages));
   return Merge(std::move(inputs), options, output).run();
 }
 

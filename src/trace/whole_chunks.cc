@@ -61,6 +61,10 @@ std::unexpected<Error> WholeChunks::nonsense(const Chunk& chunk) const {
       fmt::format("{} is damaged at byte {}: the chunk makes no sense", path_, chunk.offset));
 }
 
+std::unexpected<Error> WholeChunks::nothing() const {
+  return fail(fmt::format("{} ends before its first whole chunk; nothing was recorded", path_));
+}
+
 std::string WholeChunks::why_no_end() const {
   if (ended_) return {};
   return cut_ ? "the file ends in the middle of a chunk: it was cut"

@@ -24,6 +24,8 @@ class WholeChunks {
 
   // What to say of a chunk that makes no sense.
   std::unexpected<Error> nonsense(const Chunk& chunk) const;
+  // What to say if there was no header among them.
+  std::unexpected<Error> nothing() const;
   // Once all chunks were shown: why there was no end, if there was none.
   std::string why_no_end() const;
   uint64_t bytes() const { return reader_.bytes(); }
