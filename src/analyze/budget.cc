@@ -51,7 +51,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 NamedFrame named(const Frame& frame) {
-  return {frame.function, frame.file, frame.line, frame.module};
+  return {frame.function, frame.file, frame.line, frame.module, "", frame.column};
 }
 
 constexpr size_t kResponsible = 3;

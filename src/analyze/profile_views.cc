@@ -97,7 +97,7 @@ Column::Kind metric_kind(Metric metric) {
 }
 
 NamedFrame named(const Symbol& symbol) {
-  return {symbol.name, symbol.file, symbol.line, symbol.module, symbol.full};
+  return {symbol.name, symbol.file, symbol.line, symbol.module, symbol.full, symbol.column};
 }
 
 std::vector<Column> amount_columns(Metric metric) {

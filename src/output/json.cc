@@ -246,6 +246,8 @@ void write_frame_members(JsonWriter* json, const analyze::Frame& frame) {
   write_optional_text(json, "file", frame.file);
   json->key("line");
   frame.line > 0 ? json->value(frame.line) : json->null();
+  json->key("column");
+  frame.column > 0 ? json->value(frame.column) : json->null();
   write_optional_text(json, "module", frame.module);
 }
 
