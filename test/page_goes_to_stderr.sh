@@ -5,8 +5,14 @@
 
 "$malloscope" run -o t.mscope -- "$programs/hello" >out 2>err || fail "exit $?"
 same stdout "$(cat out)" hello
-for word in t.mscope keep 'malloscope report' peak; do
+for word in t.mscope keep 'malloscope report' 'malloscope leaks' ' --view ' peak; do
   grep -qi -- "$word" err || fail "the page does not say '$word': $(cat err)"
 done
+# What it says to type next works as it stands.
+sed -n '/^Next/,$s/^  //p' err >next
+[ "$(wc -l <next)" -ge 4 ] || fail "too little to type next: $(cat next)"
+while read -r line; do
+  bash -c "$line" >typed 2>&1 || fail "$line: $(cat typed)"
+done <next
 grep -q $'\033' err && fail "colours off a terminal"
 [ "$(wc -l <err)" -le 60 ] || fail "$(wc -l <err) lines is more than a page"

@@ -31,8 +31,10 @@ echo 'another program' >program # At the same path.
 compare named.mscope
 (compare t.mscope) >/dev/null 2>&1 && fail "the trace without names knows them too: the test proves nothing"
 
-# Twice is as good as once; a cut trace is only copied.
-"$malloscope" symbolize named.mscope --no-cache >/dev/null || fail "a second time: $?"
+# Twice adds nothing, and loses nothing where the files are no longer there; a cut trace is only copied.
+"$malloscope" symbolize named.mscope --no-cache >said || fail "a second time: $?"
+grep -q 'had the names of .* already; nothing was added' said || fail "a second time it said: $(cat said)"
+cmp -s named.mscope in_place.mscope || fail "a second time changed the trace"
 compare named.mscope
 head -c "$(($(stat -c %s t.mscope) - 20))" t.mscope >cut.mscope
 "$malloscope" report cut.mscope --json >/dev/null 2>&1 || fail "the cut trace is not read"

@@ -632,6 +632,19 @@ TEST(Accounts, WhatOneChildNoLongerNeedsIsKeptForAnother) {
   EXPECT_EQ(s.accounts.totals(ImageId{3}).unmatched_frees, 100u);
 }
 
+// No recorder writes such a thing, but a file may claim it.
+TEST(Accounts, AChildOfAnImageThatHadEndedDoesNoHarm) {
+  Story s;
+  s.alloc(16, 100);
+  s.start(2, trace::Origin::kForked, 1);
+  s.end(2);
+  s.start(3, trace::Origin::kForked, 2);
+  s.free(16, 1, 3);
+  s.end(3);
+  s.end(1);
+  EXPECT_EQ(s.accounts.totals().live_bytes, 100u);
+}
+
 TEST(Accounts, AnEndedImageLeavesTheRunningSumButStaysLive) {
   Story s;
   s.alloc(16, 100);

@@ -22,6 +22,7 @@ struct NamedFrame {
   int line = 0;
   std::string module;
   std::string full{};  // The whole name, for JSON; empty if it is shown whole.
+  int column = 0;      // 0 if not known.
 };
 
 struct Share {

@@ -51,10 +51,29 @@ std::string_view trimmed(std::string_view text) {
 }
 
 NamedFrame named(const Frame& frame) {
-  return {frame.function, frame.file, frame.line, frame.module};
+  return {frame.function, frame.file, frame.line, frame.module, "", frame.column};
 }
 
 constexpr size_t kResponsible = 3;
+
+// The heaviest sites of the leaks that were found, by `amount`. Stacks of one site are one here.
+std::vector<Verdict::Responsible> heaviest_of(const Leaks& leaks, uint64_t Leak::* amount,
+                                              const FrameTable& frames) {
+  std::map<std::tuple<std::string, std::string, int, std::string>, Verdict::Responsible> sites;
+  for (const Leak& leak : leaks.found) {
+    NamedFrame site = leak.stack.empty() ? NamedFrame{"[hidden]", "", 0, ""}
+                                         : named(frames.frame(leak.stack.front()));
+    auto& place = sites[{site.function, site.file, site.line, site.module}];
+    place.site = site;
+    place.amount += leak.*amount;
+  }
+  std::vector<Verdict::Responsible> list;
+  for (auto& [name, site] : sites) list.push_back(std::move(site));
+  std::stable_sort(list.begin(), list.end(),
+                   [](const auto& a, const auto& b) { return a.amount > b.amount; });
+  if (list.size() > kResponsible) list.resize(kResponsible);
+  return list;
+}
 
 void judge_leaks(Reading* reading, const Query& query, const Suppressions& suppressions,
                  Verdict* verdict) {
@@ -70,19 +89,7 @@ void judge_leaks(Reading* reading, const Query& query, const Suppressions& suppr
   if (leaks.undecided.unique > 0)
     verdict->sentence += fmt::format(" ({} could not be judged)",
                                      count_text(leaks.undecided.unique, "cut stack", "cut stacks"));
-  // Stacks of one site are one site here.
-  std::map<std::tuple<std::string, std::string, int, std::string>, Verdict::Responsible> sites;
-  for (const Leak& leak : leaks.found) {
-    NamedFrame site = leak.stack.empty() ? NamedFrame{"[hidden]", "", 0, ""}
-                                         : named(reading->frames().frame(leak.stack.front()));
-    auto& place = sites[{site.function, site.file, site.line, site.module}];
-    place.site = site;
-    place.amount += leak.blocks;
-  }
-  for (auto& [name, site] : sites) verdict->sites.push_back(std::move(site));
-  std::stable_sort(verdict->sites.begin(), verdict->sites.end(),
-                   [](const auto& a, const auto& b) { return a.amount > b.amount; });
-  if (verdict->sites.size() > kResponsible) verdict->sites.resize(kResponsible);
+  verdict->sites = heaviest_of(leaks, &Leak::blocks, reading->frames());
 }
 
 uint64_t total_of(const Reading& reading, What what) {
@@ -173,6 +180,15 @@ std::vector<Verdict> judge(Reading* reading, const Query& query, const std::vect
     }
     const LimitKind& kind = kind_of(limit.what);
     verdict.value = total_of(*reading, limit.what);
+    // Pools that are kept on purpose are no reason to fail: every C++ program has one.
+    std::string left_out;
+    if (limit.what == What::kLive) {
+      Leaks leaks = find_leaks(reading, query, {}, suppressions);
+      verdict.value -= std::min(verdict.value, leaks.ignored.bytes);
+      if (leaks.ignored.bytes > 0)
+        left_out = fmt::format("; {} suppressed", bytes_text(leaks.ignored.bytes));
+      verdict.sites = heaviest_of(leaks, &Leak::bytes, reading->frames());
+    }
     // What looks equal when rounded is told to the byte.
     bool rounded = kind.kind == Kind::kBytes &&
                    bytes_text(verdict.value) == bytes_text(limit.most) &&
@@ -184,11 +200,13 @@ std::vector<Verdict> judge(Reading* reading, const Query& query, const std::vect
                             ? fmt::format("{} {}", text(verdict.value), kind.noun)
                             : count_text(verdict.value, kind.one, kind.noun);
     if (verdict.kept()) {
-      verdict.sentence = fmt::format("{}, within {}", found, text(limit.most));
+      verdict.sentence = fmt::format("{}, within {}{}", found, text(limit.most), left_out);
+      verdict.sites.clear();
       continue;
     }
-    verdict.sentence = fmt::format("{}, {} more than {}", found, text(verdict.value - limit.most),
-                                   text(limit.most));
+    verdict.sentence = fmt::format("{}, {} more than {}{}", found, text(verdict.value - limit.most),
+                                   text(limit.most), left_out);
+    if (limit.what == What::kLive) continue;
     for (const Site* site :
          heaviest(reading->sites(), reading->frames(), kind.metric, kResponsible))
       verdict.sites.push_back(

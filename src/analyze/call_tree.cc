@@ -92,7 +92,10 @@ SymbolId CallTree::intern(const Frame& frame) {
   if (options_.by_line) key += '\0' + frame.file + '\0' + std::to_string(frame.line);
   auto [found, fresh] = ids_.try_emplace(key, SymbolId{static_cast<uint32_t>(symbols_.size())});
   if (fresh)
-    symbols_.push_back({function, function, frame.file, frame.line, frame.module, frame.plumbing});
+    symbols_.push_back({function, function, frame.file, frame.line, frame.module, frame.plumbing,
+                        options_.by_line ? frame.column : 0});
+  Symbol& known = symbols_[static_cast<uint32_t>(found->second)];
+  if (known.column != frame.column) known.column = 0;
   return found->second;
 }
 

@@ -27,6 +27,7 @@ struct Symbol {
   int line = 0;
   std::string module;
   bool plumbing = false;
+  int column = 0;  // As Frame's; only with TreeOptions::by_line.
 };
 
 struct TreeOptions {

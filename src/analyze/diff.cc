@@ -59,7 +59,11 @@ std::vector<Item> sites_of(Reading* reading, const Query& query) {
     Item& item = place->second;
     if (fresh) {
       item.frame = {query.full_names ? site.function : symbols::short_name(site.function),
-                    site.file, site.line, site.module, site.function};
+                    site.file,
+                    site.line,
+                    site.module,
+                    site.function,
+                    site.column};
       item.full = site.function;
     }
     item.amounts += row.amounts;

@@ -30,6 +30,8 @@ size_t FrameTable::FrameHash::operator()(const Frame& frame) const {
 FrameId FrameTable::intern(const Frame& frame) {
   auto [found, fresh] = ids_.try_emplace(frame, FrameId{static_cast<uint32_t>(frames_.size())});
   if (fresh) frames_.push_back(frame);
+  Frame& known = frames_[static_cast<uint32_t>(found->second)];
+  if (known.column != frame.column) known.column = 0;
   return found->second;
 }
 
@@ -46,7 +48,8 @@ FrameTable::Run FrameTable::resolve_in(uint64_t module, uint64_t offset) {
   std::vector<Frame> frames;
   for (symbols::SymbolFrame& s : naming_.frames(file, offset)) {
     bool plumbing = naming_.is_plumbing(s.function, file.path);
-    frames.push_back({std::move(s.function), std::move(s.file), s.line, file.path, plumbing});
+    frames.push_back(
+        {std::move(s.function), std::move(s.file), s.line, file.path, plumbing, s.column});
   }
   return found->second = add_run(frames);
 }

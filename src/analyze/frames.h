@@ -23,8 +23,13 @@ struct Frame {
   int line = 0;          // 0 if not known.
   std::string module;    // Path; empty if not known.
   bool plumbing = false;
+  int column = 0;  // 0 if not known, or if the line was met at several.
 
-  bool operator==(const Frame&) const = default;
+  // A line is one frame, whatever its columns.
+  bool operator==(const Frame& other) const {
+    return line == other.line && function == other.function && file == other.file &&
+           module == other.module && plumbing == other.plumbing;
+  }
 };
 
 // What we ask of the symbols.

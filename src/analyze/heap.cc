@@ -75,6 +75,7 @@ struct Heap::ImageAccount {
   bool selected = false;
   bool running = false;  // Selected and not ended: part of the running sum.
   bool ended = false;
+  bool let_go = false;             // Nothing is kept of it any more.
   ImageAccount* parent = nullptr;  // Of a fork.
   Forked forked;
 
@@ -512,6 +513,8 @@ bool Heap::inherits(const ImageAccount& image, uint64_t address) const {
 // Frees what is kept of an image once neither it nor a child can ask for it.
 void Heap::let_go(ImageAccount& image) {
   for (ImageAccount* i = &image; i && i->ended && i->forks.empty(); i = i->parent) {
+    // A file may claim a child of an image that had ended.
+    if (std::exchange(i->let_go, true)) return;
     i->blocks.clear();
     i->threads = {};
     i->begun = 0;

@@ -260,7 +260,7 @@ class View {
     for (FrameId id : leak.stack) {
       const Frame& frame = reading_.frames().frame(id);
       stack.push_back({full_names_ ? frame.function : symbols::short_name(frame.function),
-                       frame.file, frame.line, frame.module, frame.function});
+                       frame.file, frame.line, frame.module, frame.function, frame.column});
     }
     row->cells.emplace_back(stack.empty() ? NamedFrame{"[hidden]", "", 0, ""} : stack.front());
     row->cells.emplace_back(std::move(stack));

@@ -80,6 +80,17 @@ std::string metric_key(Metric metric) {
   return key;
 }
 
+std::map<std::string, Metric> metrics(bool counted) {
+  std::map<std::string, Metric> by_name;
+  for (Metric metric : {Metric::kAllocations, Metric::kAllocated, Metric::kLive, Metric::kPeak,
+                        Metric::kTemporary, Metric::kCalls})
+    by_name.emplace(metric_name(metric), metric);
+  if (!counted)
+    for (Metric metric : {Metric::kLifetime, Metric::kOverhead, Metric::kAllocatorTime})
+      by_name.emplace(metric_name(metric), metric);
+  return by_name;
+}
+
 Column::Kind metric_kind(Metric metric) {
   switch (metric) {
     case Metric::kAllocated:
@@ -96,7 +107,7 @@ Column::Kind metric_kind(Metric metric) {
 }
 
 NamedFrame named(const Symbol& symbol) {
-  return {symbol.name, symbol.file, symbol.line, symbol.module, symbol.full};
+  return {symbol.name, symbol.file, symbol.line, symbol.module, symbol.full, symbol.column};
 }
 
 std::vector<Column> amount_columns(Metric metric) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,8 @@ std::vector<Column> amount_columns(Metric metric);
 void add_amounts(const Amounts& amounts, std::vector<Cell>* cells);
 std::string_view metric_name(Metric metric);  // As on the command line.
 std::string metric_key(Metric metric);        // As in JSON.
+// All, by name; `counted`: only those that are in the amounts of every reading.
+std::map<std::string, Metric> metrics(bool counted = false);
 Column::Kind metric_kind(Metric metric);
 NamedFrame named(const Symbol& symbol);
 // What the filters left out, and stacks without an outer end.

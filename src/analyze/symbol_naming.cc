@@ -8,7 +8,7 @@
 
 namespace malloscope::analyze {
 
-static std::string key_of(const symbols::ModuleFile& module) {
+std::string key_of(const symbols::ModuleFile& module) {
   return module.path + '\0' + module.build_id;
 }
 
@@ -43,22 +43,29 @@ std::vector<symbols::Symbolizer::Request> places_of(
   return requests;
 }
 
-SymbolNaming::SymbolNaming(const Query& query, const std::vector<std::vector<uint8_t>>& names,
-                           std::function<void(double)> progress)
-    : rules_(query.rules), symbolizer_(query.symbols), progress_(std::move(progress)) {
-  for (const std::vector<uint8_t>& chunk : names) {
+ToldNames names_in(const std::vector<std::vector<uint8_t>>& chunks) {
+  ToldNames told;
+  for (const std::vector<uint8_t>& chunk : chunks) {
     Unpacker in(chunk);
     while (in.ok() && !in.done()) {
       symbols::ModuleNames more;
       if (!unpack(&in, &more)) break;  // Of a later version, or damaged: names are only a help.
-      symbols::ModuleNames& module = told_[key_of(more.file)];
+      symbols::ModuleNames& module = told[key_of(more.file)];
       if (more.detail < module.detail) continue;
       if (more.detail > module.detail) module.answers.clear();
       more.answers.merge(module.answers);
       module = std::move(more);
     }
   }
+  return told;
 }
+
+SymbolNaming::SymbolNaming(const Query& query, const std::vector<std::vector<uint8_t>>& names,
+                           std::function<void(double)> progress)
+    : rules_(query.rules),
+      symbolizer_(query.symbols),
+      progress_(std::move(progress)),
+      told_(names_in(names)) {}
 
 const symbols::ModuleNames* SymbolNaming::told(const symbols::ModuleFile& module) {
   auto found = told_.find(key_of(module));

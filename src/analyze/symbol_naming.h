@@ -17,6 +17,11 @@ namespace malloscope::analyze {
 // Every place in a module that a stack of these images goes through.
 std::vector<symbols::Symbolizer::Request> places_of(const std::vector<const trace::Image*>& images);
 
+// What a trace's kNames chunks say of each module, by key_of() it.
+using ToldNames = std::unordered_map<std::string, symbols::ModuleNames>;
+ToldNames names_in(const std::vector<std::vector<uint8_t>>& chunks);
+std::string key_of(const symbols::ModuleFile& module);
+
 class SymbolNaming : public Naming {
  public:
   // `names` are the trace's kNames chunks.
@@ -37,7 +42,7 @@ class SymbolNaming : public Naming {
   std::unordered_map<std::string, bool> wrappers_;
   symbols::Symbolizer symbolizer_;
   std::function<void(double)> progress_;
-  std::unordered_map<std::string, symbols::ModuleNames> told_;  // By path and build-id.
+  ToldNames told_;
 };
 
 }  // namespace malloscope::analyze

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -126,6 +127,37 @@ class StackRows {
   bool by_thread_;
   std::vector<Places> images_;  // By id.
   std::vector<Entry> entries_;
+};
+
+// The Ts of a query's sites, by their numbers in the index, and the sum of all.
+template <typename T>
+struct SiteSums {
+  std::vector<T> sites;
+  T all = {};
+
+  SiteSums(const StackRows<T>& rows, SiteIndex* index) {
+    for (const auto& entry : rows.entries()) {
+      std::optional<size_t> site = index->site_of(entry.image, entry.stack, entry.thread);
+      if (!site) continue;
+      if (*site >= sites.size()) sites.resize(*site + 1);
+      sites[*site] += entry.value;
+      all += entry.value;
+    }
+  }
+
+  // The numbers of the sites, the heaviest first; `before(a, b)`: T a is heavier than b. Those that
+  // weigh the same by name.
+  template <typename Before>
+  std::vector<size_t> order(const SiteIndex& index, Before&& before) const {
+    std::vector<size_t> numbers(sites.size());
+    std::iota(numbers.begin(), numbers.end(), size_t{0});
+    std::sort(numbers.begin(), numbers.end(), [&](size_t a, size_t b) {
+      if (before(sites[a], sites[b])) return true;
+      if (before(sites[b], sites[a])) return false;
+      return index.frame(a).function < index.frame(b).function;
+    });
+    return numbers;
+  }
 };
 
 // Equal parts of the time that a window covers.

@@ -83,15 +83,8 @@ class ChurnView : public View, public HeapObserver {
 
   Answer answer(Reading* reading, const Query& query) override {
     SiteIndex sites(reading, query);
-    std::vector<Churn> found;
-    Churn all;
-    for (const auto& entry : rows_.entries()) {
-      std::optional<size_t> site = sites.site_of(entry.image, entry.stack, entry.thread);
-      if (!site) continue;
-      if (*site >= found.size()) found.resize(*site + 1);
-      found[*site] += entry.value;
-      all += entry.value;
-    }
+    SiteSums<Churn> found(rows_, &sites);
+    const Churn& all = found.all;
     double ns_per_tick = reading->tables().header.ns_per_tick;
     double seconds = std::max(static_cast<double>(time_.ticks()) * ns_per_tick / 1e9, 1e-9);
     auto per_second = [&](uint64_t n) {
@@ -127,17 +120,11 @@ class ChurnView : public View, public HeapObserver {
                      {"one_call", "in one call", Kind::kCount},
                      {"allocations", "of all", Kind::kCount, false},
                      {"frame", "site", Kind::kFrame}};
-    std::vector<size_t> order(found.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      if (found[a].short_lived != found[b].short_lived)
-        return found[a].short_lived > found[b].short_lived;
-      if (found[a].allocations != found[b].allocations)
-        return found[a].allocations > found[b].allocations;
-      return sites.frame(a).function < sites.frame(b).function;
-    });
-    for (size_t i : order) {
-      const Churn& c = found[i];
+    auto heavier = [](const Churn& a, const Churn& b) {
+      return std::pair(a.short_lived, a.allocations) > std::pair(b.short_lived, b.allocations);
+    };
+    for (size_t i : found.order(sites, heavier)) {
+      const Churn& c = found.sites[i];
       TableRow row;
       row.cells = {
           c.short_lived,

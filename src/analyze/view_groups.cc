@@ -113,7 +113,7 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
         key = fresh.name;
         break;
       default:
-        fresh.site = {site.function, site.file, site.line, site.module};
+        fresh.site = {site.function, site.file, site.line, site.module, "", site.column};
         rename(query.rules, &fresh.site.function);
         fresh.site.full = fresh.site.function;
         key = fresh.site.function + '\0' + site.file + '\0' + std::to_string(site.line) + '\0' +

@@ -66,15 +66,8 @@ class GrowthView : public View {
 
   Answer answer(Reading* reading, const Query& query) override {
     SiteIndex sites(reading, query);
-    std::vector<Growth> found;
-    Growth all;
-    for (const auto& entry : rows_.entries()) {
-      std::optional<size_t> site = sites.site_of(entry.image, entry.stack, entry.thread);
-      if (!site) continue;
-      if (*site >= found.size()) found.resize(*site + 1);
-      found[*site] += entry.value;
-      all += entry.value;
-    }
+    SiteSums<Growth> found(rows_, &sites);
+    const Growth& all = found.all;
 
     Answer answer;
     answer.headline =
@@ -102,16 +95,11 @@ class GrowthView : public View {
                      {"reserve_elements", "", Kind::kCount, false},
                      {"instead", "instead", Kind::kText},
                      {"frame", "site", Kind::kFrame}};
-    std::vector<size_t> order(found.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      const Growth &x = found[a], &y = found[b];
-      if (x.copied_bytes != y.copied_bytes) return x.copied_bytes > y.copied_bytes;
-      if (x.growths != y.growths) return x.growths > y.growths;
-      return sites.frame(a).function < sites.frame(b).function;
-    });
-    for (size_t i : order) {
-      const Growth& g = found[i];
+    auto heavier = [](const Growth& a, const Growth& b) {
+      return std::pair(a.copied_bytes, a.growths) > std::pair(b.copied_bytes, b.growths);
+    };
+    for (size_t i : found.order(sites, heavier)) {
+      const Growth& g = found.sites[i];
       TableRow row;
       row.cells = {g.copied_bytes,
                    Share{g.copied_bytes, all.copied_bytes},

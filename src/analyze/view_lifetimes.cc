@@ -80,15 +80,8 @@ class LifetimesView : public View, public HeapObserver {
 
   Answer answer(Reading* reading, const Query& query) override {
     SiteIndex sites(reading, query);
-    std::vector<Lives> lives;
-    Lives all;
-    for (const auto& entry : rows_.entries()) {
-      std::optional<size_t> site = sites.site_of(entry.image, entry.stack, entry.thread);
-      if (!site) continue;
-      if (*site >= lives.size()) lives.resize(*site + 1);
-      lives[*site] += entry.value;
-      all += entry.value;
-    }
+    SiteSums<Lives> lives(rows_, &sites);
+    const Lives& all = lives.all;
 
     Answer answer;
     if (all.blocks == 0)
@@ -107,7 +100,7 @@ class LifetimesView : public View, public HeapObserver {
                     {"p90_ns", all.ended_ns.quantile(0.9)},
                     {"longest_ns", all.longest_ns}};
     add_totals(*reading, &answer);
-    answer.tables.push_back(by_site(sites, lives, all));
+    answer.tables.push_back(by_site(sites, lives.sites, all));
     if (has_free_stacks_) answer.tables.push_back(by_freeing_site(reading, query, &sites));
     answer.tables.push_back(histogram(all));
     answer.notes.push_back(

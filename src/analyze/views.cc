@@ -61,8 +61,12 @@ Result<void> suits(const ViewKind& view, const Query& query, bool at) {
 
 NamedFrame SiteIndex::named(FrameId id) {
   const Frame& frame = reading_.frames().frame(id);
-  return {query_.full_names ? frame.function : symbols::short_name(frame.function), frame.file,
-          frame.line, frame.module, frame.function};
+  return {query_.full_names ? frame.function : symbols::short_name(frame.function),
+          frame.file,
+          frame.line,
+          frame.module,
+          frame.function,
+          frame.column};
 }
 
 std::optional<size_t> SiteIndex::site_of(ImageId image, StackId stack, ThreadId thread) {

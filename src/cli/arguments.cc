@@ -9,11 +9,16 @@
 #include <sstream>
 
 #include "analyze/leaks.h"
+#include "cli/man_page.h"
 
 namespace malloscope::cli {
 
 std::optional<int> parse(CLI::App& app, Words words, std::string_view example) {
   app.footer(fmt::format("Example:\n  {}", example));
+  if (words == Words{std::string(kManPage)}) {
+    fmt::print("{}", man_page(app, example));
+    return finish_stdout();
+  }
   std::reverse(words.begin(), words.end());
   try {
     app.parse(words);
@@ -27,6 +32,8 @@ std::optional<int> parse(CLI::App& app, Words words, std::string_view example) {
 }
 
 CLI::Validator one_of(Words words) { return CLI::IsMember(std::move(words)).description(""); }
+
+std::string listed(const Words& words) { return fmt::format("{}", fmt::join(words, ", ")); }
 
 CLI::Option* add_color(CLI::App& app, Color* color) {
   static const std::map<std::string, Color> kColors = {

@@ -23,6 +23,15 @@ std::optional<int> parse(CLI::App& app, Words words, std::string_view example);
 // One of `words`; the help says so in its own way.
 CLI::Validator one_of(Words words);
 
+// The keys of a map from the words of an option, and the same in one text.
+template <typename Map>
+Words keys_of(const Map& map) {
+  Words words;
+  for (const auto& [key, unused] : map) words.push_back(key);
+  return words;
+}
+std::string listed(const Words& words);
+
 CLI::Option* add_color(CLI::App& app, Color* color);
 CLI::Option* add_trace(CLI::App& app, std::string* trace);
 CLI::Option* add_json(CLI::App& app, bool* json, std::string_view what = "One JSON object");

@@ -83,7 +83,7 @@ int main_check(const Words& words) {
         ->group("Limits");
   };
   limit(0, "SIZE", "Bytes at the highest moment, such as 512M");
-  limit(1, "SIZE", "Bytes still live at the end");
+  limit(1, "SIZE", "Bytes still live at the end, but for those suppressed");
   limit(2, "N", "Number of allocations, such as 1e6");
   limit(3, "SIZE", "Bytes allocated in all");
   limit(4, "N", "Number of temporary allocations");

@@ -38,6 +38,7 @@ int main_diff(const Words& words);
 int main_check(const Words& words);
 int main_history(const Words& words);
 int main_export(const Words& words);
+int main_merge(const Words& words);
 int main_symbolize(const Words& words);
 
 // Not for users; see run.cc.
@@ -55,8 +56,8 @@ int print_page(const std::string& trace, const analyze::Query& query, std::FILE*
 // "malloscope: <sentence>" on stderr. Returns `exit_code`.
 int complain(int exit_code, std::string_view sentence);
 
-// Shows on a terminal how far the search for names is; to be called with 1 at the end.
-std::function<void(double)> naming_progress();
+// Shows on a terminal how far `what` is, as in "looking up names:"; to be called with 1 at the end.
+std::function<void(double)> progress_of(std::string_view what);
 
 // Reads a trace for a report, with progress and warnings on stderr. A null pointer: it was
 // complained about, and `exit_code` says what to return.

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <map>
 
+#include "analyze/profile_views.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 
@@ -18,12 +19,7 @@ namespace {
 using analyze::By;
 using analyze::Metric;
 
-const std::map<std::string, Metric> kMetrics = {{"allocations", Metric::kAllocations},
-                                                {"allocated", Metric::kAllocated},
-                                                {"live", Metric::kLive},
-                                                {"peak", Metric::kPeak},
-                                                {"temporary", Metric::kTemporary},
-                                                {"calls", Metric::kCalls}};
+const std::map<std::string, Metric> kMetrics = analyze::metrics(/*counted=*/true);
 
 // "100,120".
 bool parse_units(const std::string& text, double* before, double* after) {
@@ -54,9 +50,8 @@ int main_diff(const Words& words) {
       ->type_name("TRACE");
   add_json(app, &json);
   app.add_option("--metric", metric,
-                 "allocations, allocated, live, peak, temporary or calls [peak; of two moments "
-                 "always live]")
-      ->check(one_of({"allocations", "allocated", "live", "peak", "temporary", "calls"}))
+                 listed(keys_of(kMetrics)) + " [peak; of two moments always live]")
+      ->check(one_of(keys_of(kMetrics)))
       ->type_name("METRIC");
   app.add_option("--by", by, "site, or function: with all that was called below it [site]")
       ->check(one_of({"site", "function"}))

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 
+#include "analyze/profile_views.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "output/exports.h"
@@ -42,13 +43,7 @@ constexpr Format kFormats[] = {
     {"json", Holds::kAllMetrics, "jq and your programs: the tree", output::write_tree_json},
 };
 
-const std::map<std::string, analyze::Metric> kMetrics = {
-    {"allocations", analyze::Metric::kAllocations},
-    {"allocated", analyze::Metric::kAllocated},
-    {"live", analyze::Metric::kLive},
-    {"peak", analyze::Metric::kPeak},
-    {"temporary", analyze::Metric::kTemporary},
-    {"calls", analyze::Metric::kCalls}};
+const std::map<std::string, analyze::Metric> kMetrics = analyze::metrics(/*counted=*/true);
 
 struct ExportOptions {
   std::string trace;
@@ -174,9 +169,8 @@ int main_export(const Words& words) {
       ->required()
       ->check(one_of(format_names()))
       ->type_name("FORMAT");
-  app.add_option("--metric", options.metric,
-                 "allocations, allocated, calls, live, peak or temporary [peak]")
-      ->check(one_of({"allocations", "allocated", "calls", "live", "peak", "temporary"}))
+  app.add_option("--metric", options.metric, listed(keys_of(kMetrics)) + " [peak]")
+      ->check(one_of(keys_of(kMetrics)))
       ->type_name("METRIC");
   app.add_option("-o,--output", options.output, "File to write; - is standard output")
       ->required()

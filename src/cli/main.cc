@@ -11,44 +11,63 @@
 #include <stdexcept>
 
 #include "cli/commands.h"
+#include "cli/man_page.h"
 
 namespace malloscope::cli {
 namespace {
 
-constexpr std::string_view kHelp =
-    R"(Malloscope records every allocation of a program and says where its memory goes.
+struct Verb {
+  std::string_view name;
+  int (*main)(const Words&);
+  std::string_view summary;
+};
+constexpr Verb kVerbs[] = {
+    {"run", main_run, "record a program and its children (the default)"},
+    {"report", main_report,
+     "the one-page answer; profiles by function, site, thread, ... of any part"},
+    {"info", main_info, "what is in a trace, whether it is complete, what it lost"},
+    {"leaks", main_leaks, "what was allocated and never freed, by the code that asked for it"},
+    {"diff", main_diff, "what changed between two recordings, or two moments of one"},
+    {"check", main_check,
+     "limits for peak, live, allocations, ...; exit code 1 if one is exceeded"},
+    {"history", main_history, "the same figures of many recordings, one row each"},
+    {"export", main_export,
+     "for flame graphs, pprof, speedscope, KCachegrind, heaptrack, SQLite, ..."},
+    {"merge", main_merge, "several recordings as one, whose figures are their sums"},
+    {"symbolize", main_symbolize, "put the names of functions into a trace, to read it anywhere"},
+};
+
+std::string help() {
+  std::string text =
+      R"(Malloscope records every allocation of a program and says where its memory goes.
 
   malloscope ./app args...      record a program; one page at its end says what it found
   malloscope report TRACE       the same page again, for any process of the recording
 
 Verbs:
-  run       record a program and its children (the default)
-  report    the one-page answer; profiles by function, site, thread, ... of any part
-  info      what is in a trace, whether it is complete, what it lost
-  leaks     what was allocated and never freed, by the code that asked for it
-  diff      what changed between two recordings, or two moments of one
-  check     limits for peak, live, allocations, ...; exit code 1 if one is exceeded
-  history   the same figures of many recordings, one row each
-  export    for flame graphs, pprof, speedscope, KCachegrind, heaptrack, SQLite, ...
-  symbolize put the names of functions into a trace, to read it anywhere
-
+)";
+  for (const Verb& verb : kVerbs) text += fmt::format("  {:<9} {}\n", verb.name, verb.summary);
+  return text + R"(
 `malloscope VERB --help` tells the options of each. `malloscope --version` the version.
 )";
-
-struct Verb {
-  std::string_view name;
-  int (*main)(const Words&);
-};
-constexpr Verb kVerbs[] = {
-    {"run", main_run},         {"report", main_report}, {"info", main_info},
-    {"leaks", main_leaks},     {"diff", main_diff},     {"check", main_check},
-    {"history", main_history}, {"export", main_export}, {"symbolize", main_symbolize},
-};
+}
 
 std::string verb_names() {
   std::string names;
   for (const Verb& verb : kVerbs) names += (names.empty() ? "" : ", ") + std::string(verb.name);
   return names;
+}
+
+// A page for malloscope and each verb, in that folder.
+int write_man_pages(const std::string& folder) {
+  auto open = [&](const std::string& name) {
+    return std::freopen((folder + "/" + name + ".1").c_str(), "w", stdout) != nullptr;
+  };
+  bool good = open("malloscope") && std::fputs(man_page().c_str(), stdout) >= 0;
+  for (const Verb& verb : kVerbs)
+    good = good && open("malloscope-" + std::string(verb.name)) &&
+           verb.main({std::string(kManPage)}) == kOk;
+  return good ? kOk : complain(kUnreadable, "the manual pages cannot be written to " + folder);
 }
 
 bool is_executable(const std::string& path) {
@@ -71,13 +90,13 @@ bool in_path(const std::string& name) {
 
 int dispatch(const Words& words) {
   if (words.empty()) {
-    std::fwrite(kHelp.data(), 1, kHelp.size(), stderr);
+    std::fputs(help().c_str(), stderr);
     return kUsage;
   }
   const std::string& first = words[0];
   Words rest(words.begin() + 1, words.end());
   if (first == "--help" || first == "-h" || first == "help") {
-    fmt::print("{}", kHelp);
+    fmt::print("{}", help());
     return finish_stdout();
   }
   if (first == "--version") {
@@ -86,6 +105,7 @@ int dispatch(const Words& words) {
   }
   if (first == "collect" && rest.size() == 1 && is_started_by_recorder())
     return collect_command(rest[0]);
+  if (first == "man-pages" && rest.size() == 1) return write_man_pages(rest[0]);
   for (const Verb& verb : kVerbs)
     if (first == verb.name) return verb.main(rest);
 
@@ -102,6 +122,13 @@ int dispatch(const Words& words) {
 }
 
 }  // namespace
+
+std::vector<VerbSummary> verb_summaries() {
+  std::vector<VerbSummary> summaries;
+  for (const Verb& verb : kVerbs) summaries.push_back({verb.name, verb.summary});
+  return summaries;
+}
+
 }  // namespace malloscope::cli
 
 int main(int argc, char** argv) {

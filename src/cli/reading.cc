@@ -61,10 +61,10 @@ std::string pids_of(const trace::Tables& tables) {
 
 }  // namespace
 
-std::function<void(double)> naming_progress() {
+std::function<void(double)> progress_of(std::string_view what) {
   if (!isatty(STDERR_FILENO)) return {};
-  return [progress = std::shared_ptr<Progress>()](double share) mutable {
-    if (!progress) progress = std::make_shared<Progress>("looking up names:");
+  return [what, progress = std::shared_ptr<Progress>()](double share) mutable {
+    if (!progress) progress = std::make_shared<Progress>(what);
     share < 1 ? progress->show(share) : progress->wipe();
   };
 }
@@ -94,7 +94,8 @@ std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const anal
     Progress progress("reading");
     std::function<void(double)> show;
     if (isatty(STDERR_FILENO)) show = [&progress](double share) { progress.show(share); };
-    return analyze::Reading::open(path, query, {show, std::move(attach), naming_progress()});
+    return analyze::Reading::open(path, query,
+                                  {show, std::move(attach), progress_of("looking up names:")});
   }();
   if (!reading) {
     *exit_code = complain(reading.error().usage ? kUsage : kUnreadable, reading.error().sentence);

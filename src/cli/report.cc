@@ -62,31 +62,10 @@ struct ReportOptions {
   bool tree = false, stacks = false, callers = false;
 };
 
-const std::map<std::string, Metric> kMetrics = {{"allocations", Metric::kAllocations},
-                                                {"allocated", Metric::kAllocated},
-                                                {"live", Metric::kLive},
-                                                {"peak", Metric::kPeak},
-                                                {"temporary", Metric::kTemporary},
-                                                {"calls", Metric::kCalls},
-                                                {"lifetime", Metric::kLifetime},
-                                                {"overhead", Metric::kOverhead},
-                                                {"allocator-time", Metric::kAllocatorTime}};
+const std::map<std::string, Metric> kMetrics = analyze::metrics();
 const std::map<std::string, By> kGroups = {
     {"function", By::kFunction}, {"site", By::kSite}, {"file", By::kFile}, {"module", By::kModule},
     {"thread", By::kThread},     {"size", By::kSize}, {"type", By::kType}};
-
-template <typename Map>
-Words keys_of(const Map& map) {
-  Words words;
-  for (const auto& [key, unused] : map) words.push_back(key);
-  return words;
-}
-
-std::string listed(const Words& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
 
 // The page, unless something was asked that only a profile can answer.
 int page_or_everything(const ReportOptions& options, const analyze::Query& query) {

@@ -39,6 +39,7 @@ struct SymbolizeOptions {
 
 struct Count {
   uint64_t modules = 0, places = 0, with_function = 0, with_line = 0;
+  uint64_t added = 0;  // Places of which the trace did not know as much.
 };
 
 // Chunks with the names of a module; large modules have several.
@@ -87,10 +88,12 @@ int symbolize(const SymbolizeOptions& options) {
   std::vector<const trace::Image*> images;
   for (const trace::Image& image : tables->images) images.push_back(&image);
   auto requests = analyze::places_of(images);
+  analyze::ToldNames told = analyze::names_in(tables->names);
+  bool named_before = !told.empty();
   symbols::SymbolOptions found_in = options.symbols;
   found_in.cache = options.no_cache ? "" : symbols::NameCache::default_folder();
   symbols::Symbolizer symbolizer(found_in);
-  auto progress = naming_progress();
+  auto progress = progress_of("looking up names:");
   symbolizer.prepare(requests, progress);
   if (progress) progress(1);
   symbolizer.save();
@@ -100,17 +103,25 @@ int symbolize(const SymbolizeOptions& options) {
   std::vector<std::string> remarks;
   for (const auto& request : requests) {
     symbols::ModuleNames known = symbolizer.names(symbolizer.add_module(request.file));
+    symbols::ModuleNames& before = told[analyze::key_of(request.file)];
+    // As a reader of the trace will judge.
+    if (known.detail < before.detail) known = before;
+    if (known.detail > before.detail) before.answers.clear();
     if (!known.remark.empty()) remarks.push_back(known.remark);
-    symbols::ModuleNames asked = {known.file, known.detail, known.remark, {}};
+    symbols::ModuleNames fresh = {known.file, known.detail, known.remark, {}};
     for (uint64_t offset : request.offsets) {
-      const auto& frames = known.answers.at(offset);
-      asked.answers.emplace(offset, frames);
-      count.with_function += frames.back().function.find("+0x") == std::string::npos;
-      count.with_line += frames.front().line > 0;
+      auto answer = known.answers.find(offset);
+      if (!before.answers.contains(offset) && answer != known.answers.end())
+        fresh.answers.insert(*answer);
+      if (answer == known.answers.end()) continue;
+      count.with_function += answer->second.back().function.find("+0x") == std::string::npos;
+      count.with_line += answer->second.front().line > 0;
     }
     ++count.modules;
     count.places += request.offsets.size();
-    if (known.detail != symbols::Detail::kNone) add_chunks(asked, &chunks);
+    if (known.detail == symbols::Detail::kNone) continue;
+    count.added += fresh.answers.size();
+    add_chunks(fresh, &chunks);
   }
 
   std::string target = in_place ? options.trace : options.output;
@@ -133,10 +144,15 @@ int symbolize(const SymbolizeOptions& options) {
     json.member("places", count.places);
     json.member("with_function", count.with_function);
     json.member("with_line", count.with_line);
+    json.member("added", count.added);
     json.key("remarks").begin_array();
     for (const std::string& remark : remarks) json.value(remark);
     json.end();
     json.end();
+  } else if (named_before && count.added == 0) {
+    sink.write(fmt::format("{} had the names of {} already; nothing was added.\n",
+                           output::printable(target),
+                           analyze::count_text(count.places, "place", "places")));
   } else {
     sink.write(fmt::format(
         "{} now has the names of {} in {}: {} with a function, {} with a source line.\n",

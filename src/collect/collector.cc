@@ -70,7 +70,8 @@ volatile sig_atomic_t told_to_stop = 0;
 
 class Collector {
  public:
-  Collector(Session* session, FileWriter* file, int launcher, const CollectorOptions& options)
+  Collector(Session* session, trace::FileWriter* file, int launcher,
+            const CollectorOptions& options)
       : session_(*session),
         file_(*file),
         launcher_(launcher),
@@ -668,7 +669,7 @@ class Collector {
   };
 
   Session& session_;
-  FileWriter& file_;
+  trace::FileWriter& file_;
   int launcher_;
   const CollectorOptions& options_;
   wire::SharedMemory shared_;
@@ -692,8 +693,8 @@ class Collector {
 
 }  // namespace
 
-void collect(Session* session, FileWriter* file, int launcher_fd, const CollectorOptions& options,
-             int first_fd) {
+void collect(Session* session, trace::FileWriter* file, int launcher_fd,
+             const CollectorOptions& options, int first_fd) {
   struct sigaction stop = {};
   stop.sa_handler = [](int) { told_to_stop = 1; };
   sigaction(SIGTERM, &stop, nullptr);

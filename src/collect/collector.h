@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "collect/file_writer.h"
 #include "collect/session.h"
+#include "trace/file_writer.h"
 
 namespace malloscope::collect {
 
@@ -38,7 +38,7 @@ struct CollectorOptions {
 
 // Runs until everything is recorded. `launcher_fd` is this end of the socket pair, or -1
 // without a launcher; `first_fd` then is a connection on which the first process waits.
-void collect(Session* session, FileWriter* file, int launcher_fd, const CollectorOptions& options,
-             int first_fd = -1);
+void collect(Session* session, trace::FileWriter* file, int launcher_fd,
+             const CollectorOptions& options, int first_fd = -1);
 
 }  // namespace malloscope::collect

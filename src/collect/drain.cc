@@ -17,7 +17,7 @@ namespace malloscope::collect {
 
 using wire::ChunkType;
 
-Drain::Drain(wire::SharedMemory shared, uint32_t segment_count, FileWriter* file)
+Drain::Drain(wire::SharedMemory shared, uint32_t segment_count, trace::FileWriter* file)
     : shared_(shared),
       segment_count_(segment_count),
       file_(file),

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "collect/file_writer.h"
+#include "trace/file_writer.h"
 #include "wire/encode.h"
 #include "wire/lane.h"
 #include "wire/records.h"
@@ -40,7 +40,7 @@ struct DrainedImage {
 
 class Drain {
  public:
-  Drain(wire::SharedMemory shared, uint32_t segment_count, FileWriter* file);
+  Drain(wire::SharedMemory shared, uint32_t segment_count, trace::FileWriter* file);
 
   // From now on the lanes of this slot are read.
   void add_image(uint32_t slot, std::unique_ptr<DrainedImage> image);
@@ -98,7 +98,7 @@ class Drain {
 
   wire::SharedMemory shared_;
   uint32_t segment_count_;
-  FileWriter* file_;
+  trace::FileWriter* file_;
   wire::EventEncoder encoder_;
   std::vector<std::unique_ptr<DrainedImage>> images_;
   std::vector<Lane> lanes_;

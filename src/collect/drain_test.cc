@@ -26,7 +26,7 @@ class DrainTest : public testing::Test {
     char path[] = "/tmp/malloscope-drain-XXXXXX";
     int fd = mkstemp(path);
     unlink(path);
-    file_ = std::make_unique<FileWriter>(fd, path);
+    file_ = std::make_unique<trace::FileWriter>(fd, path);
     drain_ = std::make_unique<Drain>(shared_, kSegments, file_.get());
     auto image = std::make_unique<DrainedImage>();
     image->id = ImageId{1};
@@ -53,7 +53,7 @@ class DrainTest : public testing::Test {
   size_t bytes_ = wire::SharedMemory::bytes_for(kSegments);
   void* memory_;
   wire::SharedMemory shared_;
-  std::unique_ptr<FileWriter> file_;
+  std::unique_ptr<trace::FileWriter> file_;
   std::unique_ptr<Drain> drain_;
 };
 

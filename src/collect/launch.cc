@@ -229,7 +229,7 @@ ssize_t hear(int fd, pid_t collector, LauncherMessage* message, bool* stopped) {
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int i = 0; i < 3; ++i) dup2(null, i);
   {
-    FileWriter file(fd, trace);
+    trace::FileWriter file(fd, trace);
     collect(&session, &file, launcher, options);
   }
   _exit(0);
@@ -348,7 +348,7 @@ Result<bool> collect_for(int fd, int pid, const std::string& recorder) {
   std::string trace;
   int output = open_default_output(executable_of(pid), pid, &trace);
   if (output < 0) return fail(fmt::format("cannot write {}: {}", trace, strerror(errno)));
-  FileWriter file(output, trace);
+  trace::FileWriter file(output, trace);
   CollectorOptions options;
   options.launched_pid = pid;
   options.settings = {"preloaded=true"};

@@ -22,6 +22,8 @@ void write_frame(JsonWriter* json, const NamedFrame& frame) {
   write_text(json, "file", frame.file);
   json->key("line");
   frame.line > 0 ? json->value(frame.line) : json->null();
+  json->key("column");
+  frame.column > 0 ? json->value(frame.column) : json->null();
   write_text(json, "module", frame.module);
 }
 

@@ -31,12 +31,13 @@ std::string number_text(uint64_t number, Kind kind) {
   }
 }
 
-// "load.cc:40 [libfoo.so]", or what is known of it.
-std::string place_text(const NamedFrame& frame, bool with_module = true) {
+// "load.cc:40 [libfoo.so]", or what is known of it; with a column "load.cc:40:7 ...".
+std::string place_text(const NamedFrame& frame, bool with_module = true, bool with_column = false) {
   std::string text;
   if (!frame.file.empty())
     text = frame.line > 0 ? fmt::format("{}:{}", base_name(frame.file), frame.line)
                           : base_name(frame.file);
+  if (with_column && frame.line > 0 && frame.column > 0) text += fmt::format(":{}", frame.column);
   if (!frame.module.empty() && (with_module || text.empty()))
     text += fmt::format("{}[{}]", text.empty() ? "" : " ", base_name(frame.module));
   return printable(text);
@@ -182,7 +183,7 @@ class TextWriter {
   void write_stack(const std::vector<NamedFrame>& stack) {
     constexpr std::string_view kIndent = "        ";
     for (size_t i = 1; i < stack.size(); ++i) {
-      std::string name = printable(stack[i].function), place = place_text(stack[i]);
+      std::string name = printable(stack[i].function), place = place_text(stack[i], true, true);
       size_t left = options_.width * 2 / 3;
       if (!options_.full_names && columns(name) > left)
         name = cut_end(symbols::fitted_name(name, left), left);

@@ -30,6 +30,7 @@ class Info {
 
   void write() {
     trace();
+    runs();
     settings();
     processes();
     threads();
@@ -54,11 +55,8 @@ class Info {
     const trace::Header& header = tables_.header;
     sink_.write(style_.bold(printable(reading_.path())) + "\n");
     fact("state", tables_.complete ? "complete" : style_.warning("not complete"));
-    std::time_t begin = static_cast<std::time_t>(header.start_unix_ns / 1'000'000'000);
-    std::tm local = {};
-    if (localtime_r(&begin, &local))
-      fact("recorded", fmt::format("{:%Y-%m-%d %H:%M:%S %z}, {}", local,
-                                   duration_text(tables_.time_ns(reading_.end_tick()))));
+    fact("recorded",
+         moment(header.start_unix_ns) + ", " + duration_text(tables_.time_ns(reading_.end_tick())));
     fact("format", fmt::format("version {}, by malloscope {}", header.version,
                                printable(header.recorder_version)));
     double per_event = tables_.events ? static_cast<double>(tables_.file_bytes) /
@@ -76,6 +74,37 @@ class Info {
       std::string sentence = printable(loss.sentence);
       fact(loss.figures ? "lost" : "remark", loss.figures ? style_.warning(sentence) : sentence);
     }
+  }
+
+  static std::string moment(int64_t unix_ns) {
+    std::time_t seconds = static_cast<std::time_t>(unix_ns / 1'000'000'000);
+    std::tm local = {};
+    if (!localtime_r(&seconds, &local)) return "at an impossible time";
+    return fmt::format("{:%Y-%m-%d %H:%M:%S %z}", local);
+  }
+
+  // What a merged trace was made of.
+  void runs() {
+    if (tables_.runs.empty()) return;
+    heading(fmt::format("Recordings merged ({})", grouped(tables_.runs.size())));
+    sink_.write(style_.dim("         images      start       end  recorded, file\n"));
+    size_t lines = 0;
+    for (const trace::Run& run : tables_.runs) {
+      if (lines++ == kMostLines) break;
+      std::string images = run.images == 0   ? "none"
+                           : run.images == 1 ? fmt::format("{}", raw(run.first_image))
+                                             : fmt::format("{} to {}", raw(run.first_image),
+                                                           raw(run.first_image) + run.images - 1);
+      sink_.write(fmt::format(
+          "  {:>13} {:>10} {:>9}  {}, {}{}\n", images,
+          duration_text(tables_.time_ns(run.start_tick)),
+          duration_text(tables_.time_ns(run.end_tick)), moment(run.start_unix_ns),
+          printable(run.file),
+          run.incomplete_because.empty()
+              ? ""
+              : style_.warning("; not complete: " + printable(run.incomplete_because))));
+    }
+    more(tables_.runs.size(), "recordings");
   }
 
   void settings() {

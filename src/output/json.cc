@@ -224,11 +224,30 @@ void write_notes(JsonWriter* json, const trace::Tables& tables) {
   json->end();
 }
 
+// Of a merged trace: which recording each image comes from.
+void write_runs(JsonWriter* json, const trace::Tables& tables) {
+  json->key("runs").begin_array();
+  for (const trace::Run& run : tables.runs) {
+    json->begin_object(Layout::kLine);
+    json->member("file", run.file);
+    json->member("first_image", raw(run.first_image));
+    json->member("images", run.images);
+    json->member("started_unix_ns", run.start_unix_ns);
+    json->member("start_ns", tables.time_ns(run.start_tick));
+    json->member("end_ns", tables.time_ns(run.end_tick));
+    write_optional_text(json, "incomplete_because", run.incomplete_because);
+    json->end();
+  }
+  json->end();
+}
+
 void write_frame_members(JsonWriter* json, const analyze::Frame& frame) {
   json->member("function", frame.function);
   write_optional_text(json, "file", frame.file);
   json->key("line");
   frame.line > 0 ? json->value(frame.line) : json->null();
+  json->key("column");
+  frame.column > 0 ? json->value(frame.column) : json->null();
   write_optional_text(json, "module", frame.module);
 }
 
@@ -297,6 +316,7 @@ void write_info_json(analyze::Reading* reading, Sink* sink) {
   json.key("settings").begin_array();
   for (const std::string& setting : header.settings) json.value(setting);
   json.end();
+  write_runs(&json, reading->tables());
   json.key("clock").begin_object();
   json.member("ns_per_tick", header.ns_per_tick);
   json.end();

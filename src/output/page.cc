@@ -128,6 +128,11 @@ class Page {
                     exit_text(*last));
     std::string command =
         first.command.empty() ? printable(first.executable) : command_text(first.command);
+    if (tables_.runs.size() > 1 && !reading_.accounts().selection().pid) {
+      command = fmt::format("{} recordings, the first: {}", grouped(tables_.runs.size()), command);
+      facts =
+          fmt::format("   {} in all", duration_text(tables_.time_ns(end) - tables_.time_ns(begin)));
+    }
     line(style_.bold(cut_end(command, width_ - columns(facts))) + facts);
     line();
   }
@@ -304,7 +309,12 @@ class Page {
     line();
     line(style_.bold("Next") + "  trace is " + printable(reading_.path()));
     std::string tool = "  " + shell_quoted(tool_);
-    line(tool + " report " + trace);
+    // The one view that has most to say, then what everybody asks sooner or later.
+    bool much_thrown_away = totals_.temporary > totals_.allocations / 4;
+    if (totals_.live_blocks > 0) line(tool + " leaks " + trace);
+    if (totals_.allocations > 0)
+      line(tool + " report " + trace + " --view " + (much_thrown_away ? "churn" : "growth"));
+    line(tool + " report " + trace + " --tree");
     line(tool + " export " + trace + " --format folded --metric peak -o peak.folded");
     line(tool + " info " + trace);
   }

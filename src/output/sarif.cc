@@ -34,6 +34,7 @@ void write_location(JsonWriter* json, const analyze::NamedFrame& frame) {
     if (frame.line > 0) {
       json->key("region").begin_object(Layout::kLine);
       json->member("startLine", frame.line);
+      if (frame.column > 0) json->member("startColumn", frame.column);
       json->end();
     }
     json->end();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two looks at the file. The first reads headers only: it finds the last whole
-// epoch, and which images there will be, since a forked child must be announced
-// before its parent changes the heap that the child has inherited. The second
-// reads epoch by epoch, fills the tables and shows the events.
+// The images are known before the first event (whole_chunks.h looks ahead for them), since a
+// forked child must be announced before its parent changes the heap that the child has
+// inherited. Then epoch by epoch: fill the tables, show the events.
 
 #include "trace/event_stream.h"
 
@@ -12,6 +11,7 @@
 
 #include "trace/file_reader.h"
 #include "trace/merge.h"
+#include "trace/whole_chunks.h"
 #include "wire/records.h"
 #include "wire/stacks.h"
 
@@ -27,9 +27,7 @@ void set_clock(Header* header, uint64_t cycles_per_second) {
 
 bool read_header(wire::Unpacker in, Header* header) {
   wire::HeaderRecord record;
-  if (!wire::unpack(&in, &record) || record.version == 0 || record.tick_shift > 40 ||
-      record.cycles_per_second == 0)
-    return false;
+  if (!wire::unpack(&in, &record) || !record.sensible()) return false;
   header->version = static_cast<uint32_t>(record.version);
   header->tick_shift = record.tick_shift;
   header->start_tick = record.start_tick;
@@ -42,38 +40,25 @@ bool read_header(wire::Unpacker in, Header* header) {
 
 class Stream {
  public:
-  Stream(FileReader reader, std::string path, Listener* listener, StreamOptions options)
-      : reader_(std::move(reader)),
-        path_(std::move(path)),
+  Stream(std::string path, Listener* listener, StreamOptions options)
+      : path_(std::move(path)),
         listener_(listener),
         options_(std::move(options)),
         merger_(listener) {}
 
   Result<Tables> run() {
-    if (auto looked = look_ahead(); !looked) return std::unexpected(looked.error());
-    reader_.rewind();
+    Result<WholeChunks> chunks = WholeChunks::open(path_, [&](const Chunk& chunk) {
+      return chunk.type != ChunkType::kImageStart ||
+             take_image_start(wire::Unpacker(chunk.payload));
+    });
+    if (!chunks) return std::unexpected(chunks.error());
+    order_announcements();
     Chunk chunk = {};
-    bool half_epoch = false;
     for (;;) {
-      auto next = reader_.skip(&chunk);
+      Result<bool> next = chunks->next(&chunk);
       if (!next) return std::unexpected(next.error());
-      if (*next != Next::kChunk) break;
-      // Beyond the last whole epoch only the end is of interest, and names that were added later.
-      // If half an epoch comes first, that was no proper end.
-      bool beyond = chunk.offset >= whole_;
-      bool wanted = !beyond || chunk.type == ChunkType::kNames ||
-                    (chunk.type == ChunkType::kEnd && !half_epoch);
-      if (!wanted && !tables_.end_tick) {
-        half_epoch = true;
-        continue;
-      }
-      reader_.step_back();
-      next = reader_.next(&chunk);
-      if (!next) return std::unexpected(next.error());
-      if (!wanted) continue;
-      if (!take(chunk))
-        return fail(
-            fmt::format("{} is damaged at byte {}: the chunk makes no sense", path_, chunk.offset));
+      if (!*next) break;
+      if (!take(chunk)) return chunks->nonsense(chunk);
       if (too_large_)
         return fail(fmt::format("{} is damaged at byte {}: more events than an epoch can hold",
                                 path_, chunk.offset));
@@ -81,35 +66,19 @@ class Stream {
         show_epoch();
         if (options_.progress)
           options_.progress(static_cast<double>(chunk.offset) /
-                            static_cast<double>(reader_.bytes()));
+                            static_cast<double>(chunks->bytes()));
       }
     }
-    if (tables_.header.version == 0)
-      return fail(fmt::format("{} ends before its first whole chunk; nothing was recorded", path_));
-    conclude();
+    if (tables_.header.version == 0) return chunks->nothing();
+    tables_.file_bytes = chunks->bytes();
+    tables_.complete = tables_.end_tick.has_value() && tables_.incomplete_because.empty();
+    if (!tables_.end_tick) tables_.incomplete_because = chunks->why_no_end();
     return std::move(tables_);
   }
 
  private:
-  // Finds the last whole epoch and all images up to there.
-  Result<bool> look_ahead() {
-    Chunk chunk = {};
-    for (;;) {
-      auto next = reader_.skip(&chunk);
-      if (!next) return std::unexpected(next.error());
-      if (*next != Next::kChunk) {
-        cut_ = *next == Next::kCut;
-        break;
-      }
-      if (chunk.type == ChunkType::kEpochEnd) whole_ = chunk.offset + 1;
-      if (chunk.type != ChunkType::kImageStart) continue;
-      reader_.step_back();
-      next = reader_.next(&chunk);
-      if (!next) return std::unexpected(next.error());
-      if (!take_image_start(wire::Unpacker(chunk.payload)))
-        return fail(
-            fmt::format("{} is damaged at byte {}: the chunk makes no sense", path_, chunk.offset));
-    }
+  // When all images are known.
+  void order_announcements() {
     decoders_.resize(tables_.images.size());
     for (Image& fresh : tables_.images) unannounced_.push_back(&fresh);
     // A fork whose time is not known is taken for early, but never for earlier than its parent.
@@ -122,7 +91,6 @@ class Stream {
     std::stable_sort(unannounced_.begin(), unannounced_.end(), [&](const Image* a, const Image* b) {
       return announcement_of(*a) < announcement_of(*b);
     });
-    return true;
   }
 
   uint64_t announcement_of(const Image& image) const { return announcements_[raw(image.id) - 1]; }
@@ -146,6 +114,8 @@ class Stream {
         return take_all<wire::RssRecord>(in);
       case ChunkType::kNote:
         return take_all<wire::NoteRecord>(in);
+      case ChunkType::kRun:
+        return take_all<wire::RunRecord>(in);
       case ChunkType::kStacks:
         return take_stacks(in);
       case ChunkType::kEvents:
@@ -183,9 +153,7 @@ class Stream {
 
   bool take_image_start(wire::Unpacker in) {
     wire::ImageStartRecord record;
-    if (!wire::unpack(&in, &record) || record.image != tables_.images.size() + 1 ||
-        record.parent >= record.image || record.origin > 3 || record.image > kMostImages)
-      return false;
+    if (!wire::unpack(&in, &record) || !record.sensible(tables_.images.size())) return false;
     Image fresh;
     fresh.id = ImageId{static_cast<uint32_t>(record.image)};
     fresh.parent = ImageId{static_cast<uint32_t>(record.parent)};
@@ -234,7 +202,7 @@ class Stream {
 
   bool take_record(const wire::ModuleRecord& record) {
     Image* owner = image(record.image);
-    if (!owner || record.start >= record.end) return false;
+    if (!owner || !record.sensible()) return false;
     Module module;
     module.start = record.start;
     module.end = record.end;
@@ -248,9 +216,7 @@ class Stream {
   }
 
   bool take_record(const wire::MappingRecord& record) {
-    if (!image(record.image) || record.op < static_cast<uint64_t>(wire::Op::kMmap) ||
-        record.op >= wire::kOps || record.stack > UINT32_MAX || record.thread > UINT32_MAX)
-      return false;
+    if (!image(record.image) || !record.sensible()) return false;
     wire::Event event;
     event.kind = wire::Kind::kMapping;
     event.op = static_cast<wire::Op>(record.op);
@@ -277,6 +243,15 @@ class Stream {
 
   bool take_record(const wire::NoteRecord& record) {
     tables_.notes.push_back({record.text});
+    return true;
+  }
+
+  bool take_record(const wire::RunRecord& record) {
+    if (!record.sensible(tables_.images.size())) return false;
+    tables_.runs.push_back({ImageId{static_cast<uint32_t>(record.first_image)},
+                            static_cast<uint32_t>(record.images), record.start_tick,
+                            record.end_tick, static_cast<int64_t>(record.start_unix_ns),
+                            record.file, record.incomplete_because});
     return true;
   }
 
@@ -312,7 +287,7 @@ class Stream {
 
   bool take_end(wire::Unpacker in) {
     wire::EndRecord record;
-    if (!wire::unpack(&in, &record) || record.cycles_per_second == 0) return false;
+    if (!wire::unpack(&in, &record) || !record.sensible()) return false;
     tables_.end_tick = record.tick;
     tables_.incomplete_because = record.incomplete_because;
     set_clock(&tables_.header, record.cycles_per_second);
@@ -355,30 +330,17 @@ class Stream {
     ends_.clear();
   }
 
-  void conclude() {
-    tables_.file_bytes = reader_.bytes();
-    tables_.complete = tables_.end_tick.has_value() && tables_.incomplete_because.empty();
-    if (!tables_.end_tick) {
-      tables_.incomplete_because =
-          cut_ ? "the file ends in the middle of a chunk: it was cut"
-               : "the recording did not finish: the collector was killed, or is still writing";
-    }
-  }
-
-  static constexpr uint64_t kMostImages = 1 << 20;
   struct Pending {
     uint64_t image;
     wire::StackDefinition definition;
   };
 
-  FileReader reader_;
   std::string path_;
   Listener* listener_;
   StreamOptions options_;
   EpochMerger merger_;
   Tables tables_;
-  uint64_t whole_ = 0;  // Chunks that begin before this belong to whole epochs.
-  bool cut_ = false, too_large_ = false;
+  bool too_large_ = false;
   std::vector<uint64_t> announcements_;    // When to tell of an image; by id - 1.
   std::vector<const Image*> unannounced_;  // All images, in order of announcement.
   size_t announced_ = 0;
@@ -414,7 +376,7 @@ Result<Overview> overview(const std::string& path) {
     } else {
       wire::Unpacker in(chunk.payload);
       wire::EndRecord record;
-      good = wire::unpack(&in, &record) && record.cycles_per_second != 0;
+      good = wire::unpack(&in, &record) && record.sensible();
       if (good) set_clock(&found.header, record.cycles_per_second);
       if (good) found.end_tick = record.tick;
     }
@@ -428,9 +390,7 @@ Result<Overview> overview(const std::string& path) {
 }
 
 Result<Tables> stream(const std::string& path, Listener* listener, StreamOptions options) {
-  auto reader = FileReader::open(path);
-  if (!reader) return std::unexpected(reader.error());
-  return Stream(std::move(*reader), path, listener, std::move(options)).run();
+  return Stream(path, listener, std::move(options)).run();
 }
 
 }  // namespace malloscope::trace

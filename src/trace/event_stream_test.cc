@@ -51,6 +51,19 @@ TEST_F(EventStream, ReadsVersionOne) {
   EXPECT_FALSE(tables->images[0].modules.empty());
 }
 
+TEST_F(EventStream, ReadsAMergedTrace) {
+  Counter counter;
+  auto tables = stream(MSCOPE_SOURCE "/test/traces/v1-merged.mscope", &counter);
+  ASSERT_TRUE(tables) << tables.error().sentence;
+  EXPECT_TRUE(tables->complete);
+  EXPECT_EQ(counter.ended, 2u);
+  ASSERT_EQ(tables->runs.size(), 2u);
+  EXPECT_EQ(tables->runs[1].file, "g2.mscope");
+  EXPECT_EQ(tables->runs[1].first_image, ImageId{2});
+  EXPECT_EQ(tables->runs[1].images, 1u);
+  EXPECT_GE(tables->runs[1].start_tick, tables->runs[0].end_tick);
+}
+
 TEST_F(EventStream, ReadsAFileCutAnywhereUpToTheCut) {
   std::string whole = golden();
   uint64_t before = 0;

@@ -139,6 +139,16 @@ struct Note {
   std::string text;
 };
 
+// One of the recordings that a merged trace was made of.
+struct Run {
+  ImageId first_image = ImageId::kNone;
+  uint32_t images = 0;
+  uint64_t start_tick = 0, end_tick = 0;
+  int64_t start_unix_ns = 0;
+  std::string file;                // As it was called when it was merged.
+  std::string incomplete_because;  // Empty if nothing is missing.
+};
+
 struct Header {
   uint32_t version = 0;
   uint64_t tick_shift = 0;
@@ -150,9 +160,11 @@ struct Header {
 
   bool has_free_stacks() const { return has_setting("free-stacks=true"); }
   bool has_call_times() const { return has_setting("time-calls=true"); }
+  double ns_per_cycle() const {
+    return ns_per_tick / static_cast<double>(uint64_t{1} << tick_shift);
+  }
   uint64_t cycles_ns(uint64_t cycles) const {
-    return static_cast<uint64_t>(static_cast<double>(cycles) * ns_per_tick /
-                                 static_cast<double>(uint64_t{1} << tick_shift));
+    return static_cast<uint64_t>(static_cast<double>(cycles) * ns_per_cycle());
   }
 
  private:
@@ -168,6 +180,7 @@ struct Tables {
   Header header;
   std::vector<Image> images;  // images[i] has id i + 1.
   std::vector<Note> notes;
+  std::vector<Run> runs;                    // Empty unless the trace was merged.
   std::vector<std::vector<uint8_t>> names;  // kNames chunks, as they are in the file.
   std::optional<uint64_t> end_tick;         // Set if the recording was finished properly.
   uint64_t file_bytes = 0;

@@ -35,6 +35,7 @@ enum class ChunkType : uint16_t {
   kEnd = 12,    // The recording was finished properly.
   kIndex = 13,  // Where the epochs begin; can be rebuilt by reading.
   kNames = 14,  // Names of frames, added later by `symbolize`.
+  kRun = 15,    // Of a merged trace: which recording some of its images come from.
 };
 
 inline constexpr uint16_t kCompressed = 1;  // The payload is one zstd frame.

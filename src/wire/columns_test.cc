@@ -49,15 +49,6 @@ Event random_event(std::mt19937_64& random, uint64_t* tick) {
   return e;
 }
 
-void encode(EventEncoder* encoder, const Event& e) {
-  uint8_t code = code_of(e.kind, e.op);
-  if (e.kind == Kind::kAlloc || e.kind == Kind::kReallocEnd)
-    return encoder->block(code, e.tick, e.address, e.size, raw(e.stack));
-  if (e.kind == Kind::kCallTime) return encoder->call_time(e.tick, e.size);
-  if (e.stack != StackId::kNone) encoder->free_stack(e.tick, raw(e.stack));
-  encoder->release(code, e.tick, e.address);
-}
-
 TEST(Columns, GiveBackEveryFieldOfEveryEvent) {
   std::mt19937_64 random(1);
   EventEncoder encoder;
@@ -74,7 +65,7 @@ TEST(Columns, GiveBackEveryFieldOfEveryEvent) {
         e.image = image;
         e.thread = thread;
         events.push_back(e);
-        encode(&encoder, e);
+        encoder.put(e);
       }
     }
     DecodedChunk back;
@@ -99,7 +90,7 @@ TEST(Columns, RefuseEveryCutPayload) {
   EventEncoder encoder;
   uint64_t tick = 5;
   encoder.start_run(ImageId{1}, ThreadId{1}, tick);
-  for (int i = 0; i < 200; ++i) encode(&encoder, random_event(random, &tick));
+  for (int i = 0; i < 200; ++i) encoder.put(random_event(random, &tick));
   std::vector<uint8_t> payload = encoder.finish();
   EventDecoder decoder;
   for (size_t size = 0; size < payload.size(); ++size) {
@@ -115,7 +106,7 @@ TEST(Columns, SurviveFlippedBytes) {
   uint64_t tick = 5;
   for (int round = 0; round < 2000; ++round) {
     encoder.start_run(ImageId{1}, ThreadId{1}, tick);
-    for (int i = 0; i < 50; ++i) encode(&encoder, random_event(random, &tick));
+    for (int i = 0; i < 50; ++i) encoder.put(random_event(random, &tick));
     std::vector<uint8_t> payload = encoder.finish();
     payload[random() % payload.size()] ^= static_cast<uint8_t>(1 + random() % 255);
     DecodedChunk out;

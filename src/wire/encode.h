@@ -64,6 +64,16 @@ class EventEncoder {
     put_tag_and_time(kCallTimeTag, tick);
   }
 
+  // What EventDecoder makes of a chunk, but mappings, put back; image and thread are the run's.
+  void put(const Event& event) {
+    uint8_t code = code_of(event.kind, event.op);
+    if (event.kind == Kind::kCallTime) return call_time(event.tick, event.size);
+    if (event.kind == Kind::kAlloc || event.kind == Kind::kReallocEnd)
+      return block(code, event.tick, event.address, event.size, raw(event.stack));
+    if (event.stack != StackId::kNone) free_stack(event.tick, raw(event.stack));
+    release(code, event.tick, event.address);
+  }
+
   // With what says more of them.
   uint32_t events() const { return events_; }
   uint64_t first_tick() const { return first_tick_; }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small chunks of a trace: what each holds, and its bytes. Writing and
 // reading stand side by side, so that they cannot drift apart: visit() names the
-// fields once, in file order, for both.
+// fields once, in file order, for both. sensible() is what every reader asks of a record, besides
+// that its image, if it has one, is known.
 
 #pragma once
 
@@ -11,8 +12,11 @@
 #include <vector>
 
 #include "wire/chunk.h"
+#include "wire/event.h"
 
 namespace malloscope::wire {
+
+inline constexpr uint64_t kMostImages = 1 << 20;
 
 struct HeaderRecord {
   uint64_t version = kFormatVersion;
@@ -27,6 +31,7 @@ struct HeaderRecord {
     v(version), v(tick_shift), v(start_tick), v(start_unix_ns), v(cycles_per_second);
     v(recorder_version), v(settings);
   }
+  bool sensible() const { return version != 0 && tick_shift <= 40 && cycles_per_second != 0; }
 };
 
 struct ImageStartRecord {
@@ -38,6 +43,10 @@ struct ImageStartRecord {
   void visit(V& v) {
     v(image), v(parent), v(pid), v(parent_pid), v(origin), v(start_tick), v(forked_tick);
     v(executable), v(command);
+  }
+  // As the first of so many images and one.
+  bool sensible(uint64_t images_before) const {
+    return image == images_before + 1 && image <= kMostImages && parent < image && origin <= 3;
   }
 };
 
@@ -72,6 +81,7 @@ struct ModuleRecord {
   void visit(V& v) {
     v(image), v(start), v(end), v(bias), v(generation), v(build_id), v(path);
   }
+  bool sensible() const { return start < end; }
 };
 
 struct MappingRecord {
@@ -80,6 +90,10 @@ struct MappingRecord {
   template <typename V>
   void visit(V& v) {
     v(image), v(thread), v(tick), v(op), v(flags), v(address), v(size), v(other), v(stack);
+  }
+  bool sensible() const {
+    return op >= static_cast<uint64_t>(Op::kMmap) && op < kOps && stack <= UINT32_MAX &&
+           thread <= UINT32_MAX;
   }
 };
 
@@ -99,6 +113,20 @@ struct NoteRecord {
   }
 };
 
+struct RunRecord {
+  uint64_t first_image = 0, images = 0, start_tick = 0, end_tick = 0, start_unix_ns = 0;
+  std::string file;                // As it was called when it was merged.
+  std::string incomplete_because;  // Empty if nothing is missing.
+  template <typename V>
+  void visit(V& v) {
+    v(first_image), v(images), v(start_tick), v(end_tick), v(start_unix_ns);
+    v(file), v(incomplete_because);
+  }
+  bool sensible(uint64_t images_in_all) const {
+    return first_image <= images_in_all + 1 && images <= images_in_all;
+  }
+};
+
 struct EndRecord {
   uint64_t tick = 0, cycles_per_second = 0, events = 0;
   std::string incomplete_because;  // Empty if nothing is missing.
@@ -106,9 +134,10 @@ struct EndRecord {
   void visit(V& v) {
     v(tick), v(cycles_per_second), v(events), v(incomplete_because);
   }
+  bool sensible() const { return cycles_per_second != 0; }
 };
 
-// kThread, kModule, kMappings, kRss and kNote chunks hold several of their records.
+// kThread, kModule, kMappings, kRss, kNote and kRun chunks hold several of their records.
 
 struct RecordWriter {
   Packer& out;

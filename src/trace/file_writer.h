@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <zstd.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,12 +13,14 @@
 #include "base/error.h"
 #include "wire/chunk.h"
 
-namespace malloscope::collect {
+namespace malloscope::trace {
 
 class FileWriter {
  public:
   // Takes over an open, empty file. `path` is for messages.
   FileWriter(int fd, std::string path);
+  // Goes on behind so many bytes and chunks of one that is not empty; what stood there is cut off.
+  FileWriter(int fd, std::string path, uint64_t bytes, uint64_t chunks);
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
@@ -30,6 +34,9 @@ class FileWriter {
   // Writes the index after `end`, the payload of the kEnd chunk.
   void finish(std::span<const uint8_t> end, uint64_t tick);
 
+  // Tells of what went wrong until now and in closing. Nothing may be appended after it.
+  Result<void> close();
+
   uint64_t bytes() const { return written_; }
   // Set at the first write that failed; from then on nothing is written. A sentence.
   const std::string& error() const { return error_; }
@@ -40,7 +47,7 @@ class FileWriter {
 
   int fd_;
   std::string path_;
-  void* zstd_;
+  ZSTD_CCtx* zstd_;
   uint64_t written_ = 0;
   uint64_t whole_ = 0;  // Up to the end of the last epoch.
   uint64_t sequence_ = 0;
@@ -53,4 +60,4 @@ class FileWriter {
   std::vector<Epoch> index_;
 };
 
-}  // namespace malloscope::collect
+}  // namespace malloscope::trace

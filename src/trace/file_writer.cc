@@ -3,19 +3,19 @@
 // to its last whole epoch and nothing more is written: what is there stays
 // readable, and the program that is being recorded never notices.
 
-#include "collect/file_writer.h"
+#include "trace/file_writer.h"
 
 #include <errno.h>
 #include <fmt/format.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include <cstring>
+#include <utility>
 
 #include "wire/encode.h"
 
-namespace malloscope::collect {
+namespace malloscope::trace {
 
 FileWriter::FileWriter(int fd, std::string path)
     : fd_(fd), path_(std::move(path)), zstd_(ZSTD_createCCtx()) {
@@ -24,16 +24,34 @@ FileWriter::FileWriter(int fd, std::string path)
   written_ = whole_ = sizeof wire::kFileMagic;
 }
 
+FileWriter::FileWriter(int fd, std::string path, uint64_t bytes, uint64_t chunks)
+    : fd_(fd),
+      path_(std::move(path)),
+      zstd_(ZSTD_createCCtx()),
+      written_(bytes),
+      whole_(bytes),
+      sequence_(chunks) {
+  auto end = static_cast<off_t>(bytes);
+  if (ftruncate(fd_, end) != 0 || lseek(fd_, 0, SEEK_END) != end)
+    error_ = fmt::format("cannot write to {}: {}", path_, strerror(errno));
+}
+
 FileWriter::~FileWriter() {
-  ZSTD_freeCCtx(static_cast<ZSTD_CCtx*>(zstd_));
-  ::close(fd_);
+  ZSTD_freeCCtx(zstd_);
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<void> FileWriter::close() {
+  if (::close(std::exchange(fd_, -1)) != 0 && error_.empty())
+    error_ = fmt::format("cannot write to {}: {}", path_, strerror(errno));
+  return error_.empty() ? Result<void>() : fail(error_);
 }
 
 void FileWriter::append(wire::ChunkType type, std::span<const uint8_t> payload, uint64_t first_tick,
                         uint64_t last_tick, bool compress) {
   constexpr size_t kWorthCompressing = 64;
   if (compress && payload.size() >= kWorthCompressing) {
-    std::vector<uint8_t> packed = wire::compress(static_cast<ZSTD_CCtx*>(zstd_), payload);
+    std::vector<uint8_t> packed = wire::compress(zstd_, payload);
     if (!packed.empty() && packed.size() < payload.size())
       return write(type, wire::kCompressed, packed, payload.size(), first_tick, last_tick);
   }
@@ -99,4 +117,4 @@ void FileWriter::finish(std::span<const uint8_t> end, uint64_t tick) {
   if (error_.empty()) whole_ = written_;
 }
 
-}  // namespace malloscope::collect
+}  // namespace malloscope::trace

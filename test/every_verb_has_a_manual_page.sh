@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Every verb of --help has a manual page with all its options, of which groff has nothing to complain.
+. "$(dirname "$0")/here.sh"
+
+command -v groff >/dev/null || skip "no groff"
+mkdir pages
+"$malloscope" man-pages pages || fail "no pages"
+verbs=$("$malloscope" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+[ "$(wc -w <<<"$verbs")" -ge 10 ] || fail "verbs not found in --help: $verbs"
+same "pages" "$(ls pages)" "$({ echo malloscope.1; for v in $verbs; do echo "malloscope-$v.1"; done; } | sort)"
+for page in pages/*.1; do
+  groff -man -Tutf8 -ww -rLL=78n "$page" >text 2>said || fail "groff refuses $page"
+  [ -s said ] && fail "$page: $(cat said)"
+  [ "$(wc -l <text)" -gt 40 ] || fail "$page is nearly empty"
+  for section in NAME SYNOPSIS DESCRIPTION OPTIONS EXAMPLES 'EXIT STATUS' FILES 'SEE ALSO'; do
+    grep -qx ".SH \"$section\"" "$page" || fail "$page has no section $section"
+  done
+done
+for verb in $verbs; do
+  sed 's/\\f[BIR]//g; s/\\-/-/g' "pages/malloscope-$verb.1" >plain
+  for option in $("$malloscope" "$verb" --help | grep -o '^  \(-[a-z],\)\?--[a-z-]*' | grep -o -- '--[a-z-]*'); do
+    grep -q -- "$option" plain || fail "$option is not in the page of $verb"
+  done
+  grep -q "malloscope $verb " plain || fail "no example in the page of $verb"
+done
+
+# Installed where man looks for them.
+if [ -d "$build/man" ]; then
+  for verb in $verbs; do
+    cmp -s "$build/man/malloscope-$verb.1" "pages/malloscope-$verb.1" || fail "the built page of $verb is another"
+  done
+  DESTDIR="$work/root" cmake --install "$build" --prefix /usr >/dev/null || fail "cmake --install"
+  [ -f root/usr/share/man/man1/malloscope-merge.1 ] || fail "pages are not installed"
+fi
+exit 0
