@@ -33,6 +33,9 @@ BUILD = pathlib.Path(os.environ.get("MSCOPE_BUILD", ROOT / "build/release"))
 MALLOSCOPE = os.environ.get("MALLOSCOPE", str(BUILD / "bin/malloscope"))
 JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
 
+# What is off by default has rows of its own.
+OURS = {"malloscope": [], "free-stacks": ["--free-stacks"], "time-calls": ["--time-calls"]}
+
 
 class Measured:
     """One run: seconds of wall and CPU (tree: with all helpers), KiB of RSS, bytes written."""
@@ -56,8 +59,9 @@ def command_of(tool, workload, folder, output):
     command = list(workload.command)
     if tool == "forward":
         preload.insert(0, str(folder / "libforward.so"))
-    elif tool == "malloscope":
-        command = [MALLOSCOPE, "run", "--quiet", "--force", "-o", str(output), "--", *command]
+    elif tool in OURS:
+        command = [MALLOSCOPE, "run", "--quiet", "--force", *OURS[tool], "-o", str(output), "--",
+                   *command]
     elif tool == "heaptrack":
         command = ["heaptrack", "-o", str(output), *command]
     elif tool == "jemalloc-all":
@@ -105,8 +109,8 @@ def measure(tool, workload, folder):
 def look_inside(tool, folder):
     """How many allocations and other calls the last recording holds, and how long that took."""
     began = time.monotonic()
-    if tool == "malloscope":
-        done = subprocess.run([MALLOSCOPE, "report", str(folder / "out.malloscope"), "--json",
+    if tool in OURS:
+        done = subprocess.run([MALLOSCOPE, "report", str(folder / f"out.{tool}"), "--json",
                                "--top", "20"], capture_output=True, check=True)
         seconds = time.monotonic() - began
         answer = json.loads(done.stdout)
@@ -195,7 +199,7 @@ def table(results):
             r["added"] = against(runs, native, "wall", operator.sub)
             if allocations and tool != "native":
                 r["ns"] = against(runs, native, "cpu", operator.sub) / allocations * 1e9
-            if allocations and tool in ("malloscope", "heaptrack"):
+            if allocations and tool in (*OURS, "heaptrack"):
                 r["bytes"] = median(runs, "size") / (allocations + others)
             if allocations and tool == "malloscope":
                 helper = median(runs, "tree") - median(runs, "cpu")
@@ -251,7 +255,8 @@ def main():
     arguments.add_argument("-n", type=int, default=5)
     arguments.add_argument("--quick", action="store_true", help="one round")
     arguments.add_argument("--only", action="append", default=[])
-    arguments.add_argument("--tools", default="native,forward,malloscope,heaptrack,jemalloc-all")
+    arguments.add_argument("--tools", default="native,forward,malloscope,free-stacks,time-calls,"
+                           "heaptrack,jemalloc-all")
     arguments.add_argument("--scale", type=float, default=1.0)
     arguments.add_argument("--no-file", action="store_true")
     options = arguments.parse_args()
@@ -261,7 +266,7 @@ def main():
     compile_helpers(folder)
     tools = [t for t in options.tools.split(",")
              if t in ("native", "forward") or shutil.which(t)
-             or (t == "malloscope" and os.path.exists(MALLOSCOPE))
+             or (t in OURS and os.path.exists(MALLOSCOPE))
              or (t == "jemalloc-all" and os.path.exists(JEMALLOC))]
     real = workloads.real_programs(folder, options.scale)
     todo = [w for w in real + workloads.storms(folder, options.scale)
