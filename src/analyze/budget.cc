@@ -82,7 +82,8 @@ void judge_leaks(Reading* reading, const Query& query, const Suppressions& suppr
   const std::string& within = verdict->limit.within[0].text();
   verdict->sentence =
       leaks.total.blocks == 0
-          ? fmt::format("no leaks within `{}`", within)
+          ? fmt::format("no leaks within `{}`{}", within,
+                        leaks.nothing_within ? ", which no stack has" : "")
           : fmt::format("{}, {} unique, {}, within `{}`",
                         count_text(leaks.total.blocks, "leak", "leaks"),
                         grouped(leaks.total.unique), bytes_text(leaks.total.bytes), within);

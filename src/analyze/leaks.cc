@@ -267,6 +267,9 @@ class View {
   }
 
   void add_notes(Answer* answer) const {
+    if (leaks_.nothing_within)
+      answer->notes.push_back(
+          fmt::format("No stack has a function that matches {}.", within_text(view_.within)));
     if (leaks_.undecided.unique > 0)
       answer->notes.push_back(fmt::format(
           "{} ({}, {}) could not be judged: {} outer end was not recorded, and {} may lie "
@@ -352,6 +355,14 @@ Leaks find_leaks(Reading* reading, const Query& query, const std::vector<Pattern
   });
   for (const Leak& leak : leaks.found)
     if (recurrence(leak.periods) == Recurrence::kGrowing) leaks.growing.add(leak);
+  if (!within.empty() && leaks.total.unique + leaks.ignored.unique == 0) {
+    leaks.nothing_within = true;
+    reading->accounts().tally().for_each_row([&](const Row& row) {
+      if (!leaks.nothing_within) return;
+      frames.stack(row.image, row.stack, &whole);
+      leaks.nothing_within = std::none_of(whole.begin(), whole.end(), matches_within);
+    });
+  }
   return leaks;
 }
 

@@ -49,6 +49,8 @@ struct Leaks {
   std::vector<Leak> suppressed;  // By bytes.
   LeakSums total, ignored, growing;
   size_t filters = 0;  // Suppressions that met something.
+  // `within` matches no frame of any stack, as far as they were recorded: a typing error?
+  bool nothing_within = false;
   // Not within, as far as can be told: their outer frames were not recorded.
   LeakSums undecided;
 };

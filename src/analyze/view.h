@@ -183,6 +183,8 @@ std::string size_range(unsigned size_class);
 // The totals of `report --json`, as members of "totals".
 void add_totals(const Reading& reading, Answer* answer, const std::string& within = "totals",
                 double units = 1);
+// Says so if the times of calls are coarse: see tick_now() in record/recorder.h.
+void add_clock_note(const Reading& reading, Answer* answer);
 // Says so if what is shown is less than the whole.
 void add_filter_note(uint64_t shown, uint64_t whole, Answer* answer);
 

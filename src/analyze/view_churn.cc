@@ -145,6 +145,7 @@ class ChurnView : public View, public HeapObserver {
     answer.notes.push_back(
         "Short-lived: freed within 1 ms. In one call is an estimate: freed by the thread that "
         "allocated it, before its next allocation or within 10 us.");
+    add_clock_note(*reading, &answer);
     add_filter_note(all.allocations, reading->accounts().totals().allocations, &answer);
     return answer;
   }

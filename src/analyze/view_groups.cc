@@ -152,9 +152,14 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
       [&](size_t i) -> const std::string& {
         return is_site ? groups[i].site.function : groups[i].name;
       });
-  if (options.by == By::kSize)  // A histogram reads better from small to large.
+  if (options.by == By::kSize) {  // A histogram reads better from small to large.
+    if (options.top > 0 && order.size() > options.top) {
+      table.left_out = order.size() - options.top;
+      order.resize(options.top);
+    }
     std::sort(order.begin(), order.end(),
               [&](size_t a, size_t b) { return groups[a].order < groups[b].order; });
+  }
   for (size_t i : order) {
     Group& group = groups[i];
     uint64_t amount = value(group.amounts, options.metric);

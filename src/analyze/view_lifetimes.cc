@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 
 #include "analyze/log_histogram.h"
@@ -92,7 +93,7 @@ class LifetimesView : public View, public HeapObserver {
     else
       answer.headline = fmt::format(
           "Half of the blocks live no longer than {}, nine in ten {}; {} of {} are never freed",
-          duration_text(all.ended_ns.quantile(0.5)), duration_text(all.ended_ns.quantile(0.9)),
+          at_least_a_tick(all.ended_ns.quantile(0.5)), at_least_a_tick(all.ended_ns.quantile(0.9)),
           percent_text(all.never_freed, all.blocks), grouped(all.blocks));
     answer.facts = {{"blocks", all.blocks},
                     {"never_freed", all.never_freed},
@@ -106,11 +107,16 @@ class LifetimesView : public View, public HeapObserver {
     answer.notes.push_back(
         "median, p90 and longest are of blocks that were freed; the first two to within 6 %, or a "
         "tick of the clock, 100 ns. A realloc goes on with a block's life.");
+    add_clock_note(*reading, &answer);
     add_filter_note(all.blocks, reading->accounts().totals().allocations, &answer);
     return answer;
   }
 
  private:
+  // What is shorter than a tick of the clock was measured as nothing.
+  std::string at_least_a_tick(uint64_t ns) const {
+    return duration_text(std::max(ns, static_cast<uint64_t>(std::ceil(ns_per_tick_))));
+  }
   bool wants(const Block& block) const {
     return block.size >= min_size_ && block.size <= max_size_;
   }

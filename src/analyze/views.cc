@@ -139,6 +139,18 @@ void add_totals(const Reading& reading, Answer* answer, const std::string& withi
   answer->facts.emplace_back(within + ".peak_time_ns", reading.tables().time_ns(peak.tick));
 }
 
+void add_clock_note(const Reading& reading, Answer* answer) {
+  if (reading.tables().header.has_call_times()) return;
+  for (const trace::Image* image : reading.selected())
+    if (image->threads.size() <= 1) {
+      answer->notes.push_back(
+          "While a program has one thread, the clock is read for every eighth call, or once a "
+          "millisecond: a shorter life may be told as none, or as up to that. Record with "
+          "malloscope run --time-calls to have it read for each.");
+      return;
+    }
+}
+
 void add_filter_note(uint64_t shown, uint64_t whole, Answer* answer) {
   if (shown == whole) return;
   answer->notes.push_back(fmt::format(

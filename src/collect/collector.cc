@@ -62,6 +62,7 @@ struct LiveImage {
 
 // One whose end is written but not yet how its process ended.
 struct PendingExit {
+  int pid;
   int pidfd;
   wire::ImageEndRecord end;
 };
@@ -416,6 +417,7 @@ class Collector {
     std::unique_ptr<DrainedImage> drained = drain_.take_out(image.slot);
     image.end.end_tick = std::max(tick, drained->last_tick);
     image.end.lost = drained->lost;
+    image.end.peak_rss_bytes = std::max(image.end.peak_rss_bytes, shared.peak_rss_bytes);
     image.end.truncated_stacks = shared.truncated_stacks.load(std::memory_order_relaxed);
     image.end.unwind_failures = shared.unwind_failures.load(std::memory_order_relaxed);
     image.end.recorder_rss_bytes =
@@ -453,7 +455,7 @@ class Collector {
         image.end.exit_kind = wire::kExitCode;
         image.end.exit_value = static_cast<uint64_t>(shared.exit_code & 0xff);
       }
-      pending_.push_back({image.pidfd, image.end});
+      pending_.push_back({image.pid, image.pidfd, image.end});
       image.pidfd = -1;
     }
     write_end(image.end);
@@ -476,6 +478,7 @@ class Collector {
           &shared.unclaimed_children, &shared.sandboxed_children})
       counter->store(0, std::memory_order_relaxed);
     shared.exit_known = 0;
+    shared.peak_rss_bytes = 0;
     shared.stamp.fetch_add(1, std::memory_order_relaxed);
     shared.state.store(static_cast<uint32_t>(ImageState::kFree), std::memory_order_release);
   }
@@ -489,6 +492,8 @@ class Collector {
   void learn_exits() {
     for (size_t i = pending_.size(); i-- > 0;) {
       PendingExit& pending = pending_[i];
+      // The launcher knows more of the program, and will tell.
+      if (pending.pid == options_.launched_pid && launcher_ >= 0 && !program_ended_) continue;
       std::optional<int> status = exit_status_of(pending.pidfd);
       if (!status) continue;
       set_exit(&pending.end, *status);
@@ -597,7 +602,7 @@ class Collector {
       break;
     }
     for (size_t i = pending_.size(); i-- > 0;) {
-      if (pending_[i].end.image != 1) continue;
+      if (pending_[i].pid != options_.launched_pid) continue;
       set_exit(&pending_[i].end, message.status);
       pending_[i].end.peak_rss_bytes =
           std::max(pending_[i].end.peak_rss_bytes, message.max_rss_bytes);

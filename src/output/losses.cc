@@ -29,7 +29,10 @@ std::vector<Loss> losses(const analyze::Reading& reading) {
                      true});
   say(true, lost, "event was", "events were", " lost: the figures are too low by that much");
   say(true, totals.unmatched_frees, "free was", "frees were",
-      " of a block not known to be live: freed twice, older than the recording, or its event lost");
+      tables.header.has_free_stacks()
+          ? " of what was no live block (malloscope leaks shows where)"
+          : " of a block not known to be live: freed twice, older than the recording, or its event "
+            "lost (record with --free-stacks to see where)");
   say(true, totals.order_violations, "event came", "events came",
       " in an impossible order: please report this as a bug");
   say(true, not_followed, "child process", "child processes",

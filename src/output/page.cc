@@ -146,18 +146,12 @@ class Page {
     }
   }
 
-  // Since the program began, which is a little after the recording.
-  uint64_t since_start(uint64_t tick) const {
-    uint64_t begin = images_.empty() ? 0 : tables_.time_ns(images_.front()->start_tick);
-    return tables_.time_ns(tick) - std::min(begin, tables_.time_ns(tick));
-  }
-
   void figures() {
     if (totals_.allocations == 0) {
       line("  No allocation was recorded.");
     } else {
       figure("Peak heap", bytes_text(peak_.bytes),
-             fmt::format("reached after {}", duration_text(since_start(peak_.tick))));
+             fmt::format("reached after {}", duration_text(tables_.time_ns(peak_.tick))));
       std::string calls = "in " + count_text(totals_.allocations, "allocation", "allocations");
       if (totals_.reallocations > 0)
         calls += " and " + count_text(totals_.reallocations, "reallocation", "reallocations");

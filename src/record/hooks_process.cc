@@ -7,6 +7,7 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -270,6 +271,9 @@ static void note_exit(int code) {
     return;
   // In a vfork child all this is its parent's.
   if (sys::pid() != image().pid) return;
+  rusage usage = {};
+  if (sys::call(SYS_getrusage, RUSAGE_SELF, sys::arg(&usage)) == 0)
+    image().peak_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
   image().exit_code = code & 0xff;
   image().exit_known = 1;
 }

@@ -32,6 +32,7 @@ MSCOPE_SLOW uint64_t tick_alone(ThreadState* t, uint32_t beat);
 // events between carry the time of the last one that was read.
 MSCOPE_FAST bool is_alone() { return &__libc_single_threaded && __libc_single_threaded; }
 MSCOPE_FAST uint64_t tick_if_alone(ThreadState* t) {
+  if (times_calls()) return tick_of_own_block(t);  // Who asks for times wants them exact.
   uint32_t beat =
       static_cast<uint32_t>(inherited.shared.control().heartbeat.load(std::memory_order_relaxed));
   if (t->untimed < t->most_untimed && beat == t->last_beat) [[likely]] {

@@ -75,6 +75,7 @@ struct alignas(64) ImageSlot {
   std::atomic<uint32_t> stamp;  // Counts the images that have used this slot.
   uint32_t exit_known;          // Set with exit_code by the exit hooks.
   int32_t exit_code;
+  uint64_t peak_rss_bytes;       // Set by the exit hooks too; else 0.
   std::atomic<uint32_t> joined;  // An exec'd image has mapped this memory.
   uint64_t forked_tick;          // When fork was called, as far as is known.
   uint64_t start_tick;
