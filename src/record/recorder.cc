@@ -202,6 +202,32 @@ static bool on_alternate_stack() {
   return stack.ss_flags & SS_ONSTACK;
 }
 
+bool is_among_more(const ThreadState* t, const void* block) {
+  for (uint8_t i = 0; i < t->more_blocks; ++i)
+    if (t->more[i] == block) return true;
+  return false;
+}
+
+void add_to_more(ThreadState* t, void* block) {
+  if (t->more_blocks < ThreadState::kMoreBlocks) t->more[t->more_blocks++] = block;
+}
+
+// Takes a block out of those that inner hooks have recorded; whether it was one.
+static bool forget_recorded(Nested* nested, const void* block) {
+  if (!block) return false;
+  uint8_t& more = nested->more_blocks;
+  if (nested->block == block) {
+    nested->block = more > 0 ? nested->more[--more] : nullptr;
+    return true;
+  }
+  for (uint8_t i = 0; i < more; ++i) {
+    if (nested->more[i] != block) continue;
+    nested->more[i] = nested->more[--more];
+    return true;
+  }
+  return false;
+}
+
 Nested enter_nested(Op op, uintptr_t frame, void* freeing) {
   ThreadState* t = thread;
   if (t->outer == 0) {
@@ -221,7 +247,9 @@ Nested enter_nested(Op op, uintptr_t frame, void* freeing) {
                    .inner = t->inner,
                    .block = t->block,
                    .op = t->op,
-                   .inner_hooks = t->inner_hooks};
+                   .inner_hooks = t->inner_hooks,
+                   .more_blocks = t->more_blocks};
+  for (uint8_t i = 0; i < t->more_blocks; ++i) nested.more[i] = t->more[i];
   if (t->recording) {
     if (frame > t->recording && !on_alternate_stack()) {
       // The hook that was recording has been left by a longjmp.
@@ -244,10 +272,23 @@ Nested enter_nested(Op op, uintptr_t frame, void* freeing) {
     nested.outer = ThreadState::kIdle;
   } else if (frame >= t->outer) {
     nested.outer = ThreadState::kIdle;  // An exception or longjmp has left the outer hook.
-  } else if (t->outer - frame < kInnerFrames &&
-             (t->inner == 0 || t->inner == frame || (freeing && t->block == freeing))) {
-    nested.role = Role::kInner;
-    return nested;
+  } else if (t->outer - frame < kInnerFrames) {
+    switch (does(t->op)) {
+      case Does::kMake:
+        if (freeing || does(op) == Does::kFree) {
+          nested.ends_own = forget_recorded(&nested, freeing);
+        } else if (t->inner == 0 || t->inner == frame) {
+          nested.role = Role::kInner;
+          return nested;
+        }
+        break;
+      case Does::kFree:
+        if (!freeing || t->block != freeing) break;
+        nested.role = Role::kInner;
+        return nested;
+      case Does::kChange:
+        return {};
+    }
   }
   enter(t, op, frame);
   return nested;
@@ -267,6 +308,8 @@ void leave_nested(const Nested& nested) {
   t->block = nested.block;
   t->op = nested.op;
   t->inner_hooks = nested.inner_hooks;
+  t->more_blocks = nested.more_blocks;
+  for (uint8_t i = 0; i < nested.more_blocks; ++i) t->more[i] = nested.more[i];
   t->outer = nested.outer;
   if (t->tid == 0) [[unlikely]]
     give_back_late_state(t);

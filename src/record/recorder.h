@@ -70,6 +70,7 @@ MSCOPE_FAST void enter(ThreadState* t, Op op, uintptr_t frame, size_t size = 0) 
   t->inner = 0;
   t->size = size;
   t->inner_hooks = 0;
+  t->more_blocks = 0;
   t->block = nullptr;
   t->op = op;
   t->outer = frame;
@@ -102,6 +103,9 @@ struct Nested {
   void* block = nullptr;
   Op op = Op::kMalloc;
   uint8_t inner_hooks = 0;
+  uint8_t more_blocks = 0;
+  void* more[ThreadState::kMoreBlocks] = {};
+  bool ends_own = false;  // It frees or changes a block that an inner hook of the outer one made.
 };
 MSCOPE_SLOW Nested enter_nested(Op op, uintptr_t frame, void* freeing);
 MSCOPE_SLOW void leave_nested(const Nested& nested);
@@ -114,6 +118,28 @@ MSCOPE_FAST bool is_plain_inner(const ThreadState* t, uintptr_t frame) {
   return t->outer - frame < kInnerFrames && !t->recording;
 }
 
+// What the outer hook does with a block. `op` of a realloc that was given one has this bit set.
+enum class Does : uint8_t { kMake, kChange, kFree };
+inline constexpr uint8_t kChanges = 0x40;
+MSCOPE_FAST Does does(Op op) {
+  auto number = static_cast<uint8_t>(op);
+  return number & kChanges                           ? Does::kChange
+         : number >= static_cast<uint8_t>(Op::kFree) ? Does::kFree
+                                                     : Does::kMake;
+}
+
+// The blocks that inner hooks of the outer one have recorded: it may return one of them.
+MSCOPE_SLOW bool is_among_more(const ThreadState* t, const void* block);
+MSCOPE_SLOW void add_to_more(ThreadState* t, void* block);
+MSCOPE_FAST bool has_recorded(const ThreadState* t, const void* block) {
+  return t->block == block || (t->block && is_among_more(t, block));
+}
+MSCOPE_FAST void has_now_recorded(ThreadState* t, void* block) {
+  if (t->block) [[unlikely]]
+    add_to_more(t, t->block);
+  t->block = block;
+}
+
 // An inner hook of another. A failure is the outer one's to tell: it may yet try again.
 template <typename Call>
 MSCOPE_FAST void* allocate_inner(ThreadState* t, uintptr_t frame, size_t size, Call&& call) {
@@ -124,9 +150,9 @@ MSCOPE_FAST void* allocate_inner(ThreadState* t, uintptr_t frame, size_t size, C
   timer.stop(t);
   --t->inner_hooks;
   t->inner = frame;
-  if (block && t->block != block) {
+  if (block && !has_recorded(t, block)) {
     record_block(t, t->op, t->outer, block, size);
-    t->block = block;
+    has_now_recorded(t, block);
   }
   return block;
 }
@@ -143,7 +169,7 @@ template <typename Call>
   CallTimer timer;
   void* block = call();
   timer.stop(t);
-  if (!block || t->block != block) record_block(t, op, frame, block, size);
+  if (!block || !has_recorded(t, block)) record_block(t, op, frame, block, size);
   leave_nested(nested);
   return block;
 }
@@ -152,7 +178,7 @@ template <typename Call>
 MSCOPE_FAST void* allocate(Op op, uintptr_t frame, size_t size, Call&& call) {
   ThreadState* t = thread;
   if (t->outer != ThreadState::kIdle) [[unlikely]] {
-    if (is_plain_inner(t, frame) && t->inner == 0)
+    if (is_plain_inner(t, frame) && t->inner == 0 && does(t->op) == Does::kMake)
       return allocate_inner(t, frame, size, std::forward<Call>(call));
     return allocate_nested(op, frame, size, std::forward<Call>(call));
   }
@@ -160,7 +186,7 @@ MSCOPE_FAST void* allocate(Op op, uintptr_t frame, size_t size, Call&& call) {
   CallTimer timer;
   void* block = call();
   timer.stop(t);
-  if (!block || t->block != block) [[likely]]
+  if (!block || !has_recorded(t, block)) [[likely]]
     record_block(t, op, frame, block, size);
   leave(t);
   return block;
@@ -191,10 +217,6 @@ template <typename Call>
     call_after_event(nested.state, frame, std::forward<Call>(call));
     leave_nested(nested);
   } else {
-    if (nested.role == Role::kInner && nested.state->block != block) {
-      record_free(nested.state, op, block, frame);
-      return call_after_event(nested.state, frame, std::forward<Call>(call));
-    }
     call();
   }
 }
@@ -204,7 +226,7 @@ template <typename Call>
 MSCOPE_FAST void release(Op op, uintptr_t frame, void* block, Call&& call) {
   ThreadState* t = thread;
   if (t->outer != ThreadState::kIdle) [[unlikely]] {
-    if (is_plain_inner(t, frame) && t->block == block) return call();
+    if (is_plain_inner(t, frame) && t->block == block && does(t->op) == Does::kFree) return call();
     return release_nested(op, frame, block, std::forward<Call>(call));
   }
   enter(t, op, frame);
@@ -233,22 +255,23 @@ void* reallocate(Op op, uintptr_t frame, void* old_block, size_t size, Call&& ca
   if (nested) {
     state.nested = enter_nested(op, frame, old_block);
     t = state.nested.state;
-    // An inner realloc of the block that the outer one is changing is the outer one's to tell.
-    if (state.nested.role == Role::kForwardOnly ||
-        (state.nested.role == Role::kInner && t->block == old_block))
-      return call();
+    if (state.nested.role != Role::kOutermost) return call();
   } else {
     enter(t, op, frame);
   }
-  bool inner = nested && state.nested.role == Role::kInner;
-  if (!inner) t->block = old_block;
+  t->block = old_block;
+  t->op = static_cast<Op>(static_cast<uint8_t>(op) | kChanges);
   begin_realloc(t, op, frame, old_block, &state);
   CallTimer timer;
   void* block = call();
   timer.stop(t);
   end_realloc(t, op, frame, block, size, state);
-  if (nested && !inner) leave_nested(state.nested);
-  if (!nested) leave(t);
+  if (nested) {
+    leave_nested(state.nested);
+    if (state.nested.ends_own && block) has_now_recorded(state.nested.outer_state, block);
+  } else {
+    leave(t);
+  }
   return block;
 }
 

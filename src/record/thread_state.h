@@ -9,8 +9,10 @@
 //     a frame   the outermost hook of the thread that has not returned yet.
 //
 // A hook entered while another is active is one of:
-//     the allocator calling itself by its public name (operator new -> malloc): the
-//       inner call returns the block and records it, under the outer call's name;
+//     the allocator calling itself by its public name: operator new -> malloc, where the
+//       inner call returns the block and records it, under the outer call's name; operator
+//       delete -> free of the same block, and whatever a realloc calls, of which nothing is told;
+//     an operator new or delete that allocates and frees for its own purposes: calls of their own;
 //     a signal handler, or a new_handler: a call of its own;
 //     a call after an exception or longjmp has left the outer hook without a word:
 //       the outer frame lies deeper in the stack than the present one, so it is gone;
@@ -39,13 +41,14 @@ struct ThreadState {
   uintptr_t recording;  // The frame of the hook whose event is being written, or 0.
   uintptr_t inner;      // The frame of the hook last called by the outer one; a call of the same
                         // frame is another try, one from elsewhere is not the allocator's.
-  void* block;          // What the inner hook recorded, or what the outer one is freeing.
+  void* block;          // What an inner hook recorded last, or what the outer one is freeing.
   size_t size;          // What the outer hook was asked for.
   wire::Op op;          // The entry point of the outer hook.
   bool has_key;         // Thread exit will tell us.
   uint8_t exit_rounds;
   uint8_t nesting;
   uint8_t inner_hooks;  // That have not returned yet.
+  uint8_t more_blocks;  // That inner hooks have recorded before `block`.
   int tid;
   ThreadState* nested;  // For signal handlers that interrupt this one.
   uint64_t next_idle;   // In the list of states without a thread.
@@ -55,6 +58,8 @@ struct ThreadState {
   RecentStack* recent;  // See find_stack() in recorder.cc.
   StackId last_found;
   uint32_t lookups;
+  static constexpr uint8_t kMoreBlocks = 4;
+  void* more[kMoreBlocks];
   uint64_t call_cycles;  // See detailed.h: how long the real call took, ...
   uint64_t told;         // ... and how many events the lane has.
   LaneWriter lane;
