@@ -4,14 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <optional>
+#include <sstream>
 
 #include "analyze/leaks.h"
 #include "analyze/numbers.h"
+#include "analyze/text_file.h"
 
 namespace malloscope::analyze {
 namespace {
@@ -142,8 +142,10 @@ Result<Limit> limit_of(std::string_view name, const std::string& value, std::str
 }
 
 Result<std::vector<Limit>> limits_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(fmt::format("--budget {} cannot be read: {}", path, strerror(errno)));
+  Result<std::string> whole = read_text_file(path);
+  if (!whole)
+    return fail(fmt::format("--budget {} cannot be read: {}", path, whole.error().sentence));
+  std::istringstream file(*whole);
   std::vector<Limit> limits;
   size_t number = 0;
   for (std::string text; std::getline(file, text);) {
@@ -159,7 +161,6 @@ Result<std::vector<Limit>> limits_of_file(const std::string& path) {
     if (!limit) return std::unexpected(limit.error());
     limits.push_back(std::move(*limit));
   }
-  if (file.bad()) return fail(fmt::format("--budget {} cannot be read: {}", path, strerror(errno)));
   if (limits.empty()) return fail(fmt::format("--budget {} has no limits in it", path));
   return limits;
 }

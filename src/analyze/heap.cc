@@ -196,8 +196,11 @@ void Heap::events(std::span<const wire::Event> events) {
   if (!events.empty()) last_tick_ = std::max(last_tick_, events.back().tick);
   for (size_t i = 0; i < events.size(); ++i) {
     const wire::Event& event = events[i];
+    // Ticks may go back a little from epoch to epoch; what comes later in the file is later.
     if (event.tick > window_.to_tick) [[unlikely]]
-      continue;
+      over_ = true;
+    if (over_) [[unlikely]]
+      break;
     if (!counts_ && event.tick >= window_.from_tick) [[unlikely]]
       enter_window();
     if (!image || image->id != event.image) {

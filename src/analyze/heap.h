@@ -173,7 +173,8 @@ class Heap : public trace::Listener {
 
   Selection selection_;
   Window window_;
-  bool counts_;  // The window has begun.
+  bool counts_;        // The window has begun.
+  bool over_ = false;  // The window has ended.
   bool keeps_last_calls_ = false;
   std::vector<HeapObserver*> observers_;
   std::vector<std::unique_ptr<ImageAccount>> images_;  // By id; 0 is not used.

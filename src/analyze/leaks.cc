@@ -151,7 +151,7 @@ class View {
     add_facts(&answer);
     if (has_bad_frees() || (view_.for_programs && view_.bad_frees && view_.bad_frees->has_stacks()))
       answer.tables.push_back(view_.bad_frees->table(&reading_, full_names_));
-    if (view_.for_programs || !leaks_.found.empty()) answer.tables.push_back(leak_table());
+    answer.tables.push_back(leak_table());
     if (view_.for_programs || view_.show_suppressed) answer.tables.push_back(line_table());
     if (view_.show_suppressed) answer.tables.push_back(suppressed_table());
     add_notes(&answer);

@@ -29,6 +29,10 @@ static Result<Window> window_of(const std::string& path, const Query& query) {
   Window window;
   if (query.from) window.from_tick = tick(*query.from);
   if (query.to) window.to_tick = tick(*query.to);
+  // Up to a moment is with it, so from there on is without: each event is in one of the two.
+  auto behind = [&](uint64_t moment) {
+    return moment > overview->header.start_tick ? moment + 1 : moment;
+  };
   auto seconds = [&](uint64_t ticks) {
     return static_cast<double>(ticks - overview->header.start_tick) * overview->header.ns_per_tick /
            1e9;
@@ -39,6 +43,7 @@ static Result<Window> window_of(const std::string& path, const Query& query) {
   if (window.from_tick > overview->end_tick)
     return fail_usage(fmt::format("--from ({:.3f} s) is after the end of the recording ({:.3f} s)",
                                   seconds(window.from_tick), seconds(overview->end_tick)));
+  if (query.from) window.from_tick = behind(window.from_tick);
   return window;
 }
 

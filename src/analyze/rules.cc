@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <sstream>
+
+#include "analyze/text_file.h"
 
 namespace malloscope::analyze {
 namespace {
@@ -134,17 +134,14 @@ Result<void> add_rule_lines(std::string_view text, std::string_view origin, Rule
 }
 
 static Result<void> add_rule_file(const std::string& path, Rules* rules) {
-  errno = 0;
-  std::ifstream file(path);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file) {
+  Result<std::string> text = read_text_file(path);
+  if (!text) {
     std::string names;
     for (const std::string& name : shipped_rules()) names += (names.empty() ? "" : ", ") + name;
     return fail(fmt::format("--rules '{}' is neither a file ({}) nor one of {}", path,
-                            errno ? std::strerror(errno) : "it cannot be read", names));
+                            text.error().sentence, names));
   }
-  return add_rule_lines(text.str(), path, rules);
+  return add_rule_lines(*text, path, rules);
 }
 
 Result<void> add_rules(const std::string& words, Rules* rules) {

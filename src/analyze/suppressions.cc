@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <iterator>
+
+#include "analyze/text_file.h"
 
 namespace malloscope::analyze {
 namespace {
@@ -84,12 +84,10 @@ Result<void> Suppressions::add(std::string_view text, const std::string& name) {
 }
 
 Result<void> Suppressions::add_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  if (file) text.assign(std::istreambuf_iterator<char>(file), {});
-  if (!file || file.bad())
-    return fail(fmt::format("--suppressions {} cannot be read: {}", path, strerror(errno)));
-  return add(text, path);
+  Result<std::string> text = read_text_file(path);
+  if (!text)
+    return fail(fmt::format("--suppressions {} cannot be read: {}", path, text.error().sentence));
+  return add(*text, path);
 }
 
 void Suppressions::add_shipped() {

@@ -22,6 +22,12 @@ std::optional<int> parse(CLI::App& app, Words words, std::string_view example) {
   std::reverse(words.begin(), words.end());
   try {
     app.parse(words);
+    // An unset variable of a script must not switch off what was asked for.
+    for (const CLI::Option* option : app.get_options())
+      for (const std::string& value : option->results())
+        if (value.empty())
+          return complain(
+              kUsage, fmt::format("{} needs a value; it was empty", option->get_name(false, true)));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());

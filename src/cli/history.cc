@@ -83,7 +83,7 @@ int main_history(const Words& words) {
   app.add_option("--max-growth", options.max_growth,
                  "Exit code 1 if the last run of a program has more than so many percent\n"
                  "more than the median of its runs before")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(CLI::Range(0.0, 1e9).description(""))
       ->type_name("PERCENT");
   std::string metrics = fmt::format("{}", fmt::join(analyze::history_metrics(), ", "));
   app.add_option("--metric", options.metric, "Of what: " + metrics + " [peak]")

@@ -428,11 +428,15 @@ class Collector {
     for (const NotFollowed& other : drained->not_followed)
       note(fmt::format("{}, started by pid {}, was not recorded: it {}", other.program, image.pid,
                        words_for(other.why)));
-    if (drained->garbled_lanes)
+    if (drained->garbled_lanes) {
+      image.end.lost += drained->garbled_lanes;  // At least so many.
+      if (incomplete_.empty())
+        incomplete_ = fmt::format("pid {} damaged the recorder's memory", image.pid);
       note(
           fmt::format("{} thread{} of pid {} damaged the recorder's memory; their later events "
                       "are missing",
                       drained->garbled_lanes, drained->garbled_lanes == 1 ? "" : "s", image.pid));
+    }
     if (image.by_socket && !shared.joined.load(std::memory_order_acquire)) {
       ++image.end.not_followed;
       note(

@@ -70,6 +70,7 @@ class TextWriter {
 
  private:
   void write_table(const analyze::Table& table) {
+    if (table.rows.empty() && table.title.empty()) return;  // The headline says it.
     sink_.write("\n");
     if (!table.title.empty()) sink_.write(style_.bold(printable(table.title)) + "\n");
     if (table.rows.empty()) {

@@ -34,7 +34,8 @@ std::vector<Loss> losses(const analyze::Reading& reading) {
           : " of a block not known to be live: freed twice, older than the recording, or its event "
             "lost (record with --free-stacks to see where)");
   say(true, totals.order_violations, "event came", "events came",
-      " in an impossible order: please report this as a bug");
+      lost > 0 ? " in an impossible order, since others were lost"
+               : " in an impossible order: please report this as a bug");
   say(true, not_followed, "child process", "child processes",
       " could not be followed (malloscope info says which)");
   say(false, cut, "stack is", "stacks are", " cut at the outer end: too deep");
