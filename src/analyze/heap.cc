@@ -26,6 +26,7 @@
 #include "analyze/heap.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace malloscope::analyze {
 namespace {
@@ -73,6 +74,7 @@ struct Heap::ImageAccount {
   bool selected = false;
   bool running = false;  // Selected and not ended: part of the running sum.
   bool ended = false;
+  bool let_go = false;             // No longer among its parent's forks.
   ImageAccount* parent = nullptr;  // Of a fork.
   Forked forked;
 
@@ -482,7 +484,8 @@ void Heap::let_go(ImageAccount& image) {
     i->begun = 0;
     i->ghosts = {};
     i->spent = {};
-    if (!i->parent) return;
+    // A child of a parent that had ended before brings us here again; its fork is gone by then.
+    if (!i->parent || std::exchange(i->let_go, true)) return;
 
     ImageAccount& parent = *i->parent;
     auto& forks = parent.forks;
