@@ -172,6 +172,21 @@ void Heap::finish() {
     if (image && image->running) show_live(*image);
 }
 
+void Heap::restore(const trace::Image& image, const Totals& totals, Peak peak) {
+  image_started(image);
+  ImageAccount& restored = *account(image.id);
+  restored.totals = totals;
+  restored.peak = peak;
+  restored.ended = true;
+  restored.running = false;
+}
+
+void Heap::restore(Peak peak, uint64_t last_tick) {
+  peak_ = peak;
+  last_tick_ = last_tick;
+  counts_ = true;
+}
+
 void Heap::show_live(ImageAccount& image) {
   if (image.begun == 0) {
     for (HeapObserver* observer : observers_) observer->left(image.id, image.blocks);

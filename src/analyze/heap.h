@@ -129,6 +129,10 @@ class Heap : public trace::Listener {
   // To be called after the last event, if the stream may have ended inside an image.
   void finish();
 
+  // Instead of events: what they led to. See index.h.
+  void restore(const trace::Image& image, const Totals& totals, Peak peak);
+  void restore(Peak peak, uint64_t last_tick);
+
  private:
   struct ImageAccount;
 

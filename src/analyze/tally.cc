@@ -217,6 +217,25 @@ void Tally::image_ended(ImageId image) {
   cells.ended = true;
 }
 
+void Tally::restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
+                    const Counts& counts) {
+  ImageCells& cells = cells_of(image);
+  Block block;
+  block.stack = stack;
+  block.thread = thread;
+  block.size = size_class == 0 ? 0 : uint64_t{1} << (size_class - 1);
+  if (!wants(cells, block)) return;
+  Cell& cell = cells.cells[place_of(cells, block)];
+  cell.allocations += counts.allocations;
+  cell.reallocations += counts.reallocations;
+  cell.allocated_bytes += counts.allocated_bytes;
+  cell.live_bytes += counts.live_bytes;
+  cell.live_blocks += counts.live_blocks;
+  cell.temporary += counts.temporary;
+  cell.peak_bytes += counts.peak_bytes;
+  cell.peak_epoch = heap_.peak_epoch();
+}
+
 std::optional<Row> Tally::row_at(ImageId image, size_t place) const {
   const ImageCells& cells = images_[raw(image)];
   const Cell& cell = cells.cells[place];

@@ -104,6 +104,11 @@ class Tally : public HeapObserver {
         if (std::optional<Row> row = row_at(ImageId{image}, i)) visit(*row);
   }
 
+  // Instead of being told of blocks: adds what became of those of one stack, thread and size
+  // class. In the order in which a look at all blocks would have met them. See index.h.
+  void restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
+               const Counts& counts);
+
   void image_started(const trace::Image& image) override;
   void made(ImageId image, const Block& block, const wire::Event& event, bool counts) override;
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event& event,

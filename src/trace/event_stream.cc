@@ -7,6 +7,7 @@
 #include "trace/event_stream.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 
@@ -63,6 +64,9 @@ class Stream {
       bool beyond = chunk.offset >= whole_;
       bool wanted = !beyond || chunk.type == ChunkType::kNames ||
                     (chunk.type == ChunkType::kEnd && !half_epoch);
+      if (!options_.events &&
+          (chunk.type == ChunkType::kEvents || chunk.type == ChunkType::kMappings) && !beyond)
+        continue;
       if (!wanted && !tables_.end_tick) {
         half_epoch = true;
         continue;
@@ -397,12 +401,18 @@ Result<Overview> overview(const std::string& path) {
   auto reader = FileReader::open(path);
   if (!reader) return std::unexpected(reader.error());
   Overview found;
+  found.bytes = reader->bytes();
   Chunk chunk = {};
   for (;;) {
     auto next = reader->skip(&chunk);
     if (!next) return std::unexpected(next.error());
     if (*next != Next::kChunk) break;
     found.end_tick = std::max(found.end_tick, chunk.last_tick);
+    const uint64_t witness[] = {found.fingerprint, static_cast<uint64_t>(chunk.type),
+                                chunk.offset,      chunk.first_tick,
+                                chunk.last_tick,   chunk.checksum};
+    found.fingerprint = XXH3_64bits(witness, sizeof witness);
+    found.images += chunk.type == ChunkType::kImageStart;
     if (chunk.type != ChunkType::kHeader && chunk.type != ChunkType::kEnd) continue;
     reader->step_back();
     next = reader->next(&chunk);
@@ -416,6 +426,7 @@ Result<Overview> overview(const std::string& path) {
       good = wire::unpack(&in, &record) && record.cycles_per_second != 0;
       if (good) set_clock(&found.header, record.cycles_per_second);
       if (good) found.end_tick = record.tick;
+      if (good) found.events = record.events;
     }
     if (!good)
       return fail(
