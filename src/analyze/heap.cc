@@ -525,6 +525,15 @@ bool Heap::is_live(ImageId image, uint64_t address) {
   return asked && address != 0 && (asked->blocks.find(address) || inherits(*asked, address));
 }
 
+const Block* Heap::block(ImageId image, uint64_t address) const {
+  const ImageAccount* asked = account(image);
+  return asked && address != 0 ? asked->blocks.find(address) : nullptr;
+}
+
+void Heap::expect(ImageId image, uint64_t address) const {
+  if (const ImageAccount* asked = account(image)) asked->blocks.prefetch(address);
+}
+
 Totals Heap::totals() const {
   Totals sum;
   for (const auto& image : images_)

@@ -122,6 +122,10 @@ class Heap : public trace::Listener {
   // Of the last event shown.
   uint64_t last_tick() const { return last_tick_; }
 
+  // The block at an address now, or nullptr; and what makes that fast some events later.
+  const Block* block(ImageId image, uint64_t address) const;
+  void expect(ImageId image, uint64_t address) const;
+
   // Of one image, selected or not, with its own highest sum.
   Totals totals(ImageId image) const;
   Peak peak(ImageId image) const;

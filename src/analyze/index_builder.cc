@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint32_t kMostCells = 50'000'000;
 constexpr unsigned kClassBits = 7;
+constexpr size_t kAtOnce = 64;
 
 uint64_t mix(uint32_t image, uint32_t stack, uint32_t thread_and_class) {
   uint64_t h = (uint64_t{image} << 32 ^ stack) * 0x9e3779b97f4a7c15;
@@ -23,12 +24,27 @@ uint64_t mix(uint32_t image, uint32_t stack, uint32_t thread_and_class) {
 
 void set_bit(std::vector<uint64_t>* bits, size_t i) { (*bits)[i / 64] |= uint64_t{1} << i % 64; }
 
-// Calls visit(i) for every bit that is set, in order, and clears them.
-template <typename Visit>
-void take_bits(std::vector<uint64_t>* bits, Visit&& visit) {
+// Which bits are set, in order; clears them.
+void take_bits(std::vector<uint64_t>* bits, std::vector<uint32_t>* order) {
+  order->clear();
   for (size_t word = 0; word < bits->size(); ++word)
     for (uint64_t left = std::exchange((*bits)[word], 0); left != 0; left &= left - 1)
-      visit(word * 64 + static_cast<size_t>(__builtin_ctzll(left)));
+      order->push_back(static_cast<uint32_t>(word * 64) +
+                       static_cast<uint32_t>(__builtin_ctzll(left)));
+}
+
+// Calls visit(i) for each of `order`, with its state and sum on their way some calls before.
+template <typename States, typename Sums, typename Visit>
+void for_each_ahead(const std::vector<uint32_t>& order, const States& states, const Sums& sums,
+                    Visit&& visit) {
+  constexpr size_t kAhead = 12;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i + kAhead < order.size()) {
+      __builtin_prefetch(&states[order[i + kAhead]]);
+      __builtin_prefetch(&sums[order[i + kAhead]], 1);
+    }
+    visit(order[i]);
+  }
 }
 
 // Modulo 2^64: what has to be added to `before` to get `now`.
@@ -114,7 +130,39 @@ void IndexBuilder::events(std::span<const wire::Event> events) {
 void IndexBuilder::show(std::span<const wire::Event> events) {
   if (events.empty()) return;
   facts_.steps[step_].events += events.size();
-  heap_.events(events);
+  for (size_t i = 0; i < events.size(); i += kAtOnce) {
+    std::span<const wire::Event> some = events.subspan(i, std::min(kAtOnce, events.size() - i));
+    expect(some);
+    heap_.events(some);
+  }
+}
+
+// With a million stacks every event would wait for memory three times, one after the other: for its
+// block, for its stack's cell, for the cell. Here they wait for all of them together.
+void IndexBuilder::expect(std::span<const wire::Event> events) {
+  auto latest = [&](ImageId image, StackId stack) -> const uint32_t* {
+    if (raw(image) >= images_.size()) return nullptr;
+    const std::vector<uint32_t>& all = images_[raw(image)].latest;
+    return raw(stack) < all.size() ? &all[raw(stack)] : nullptr;
+  };
+  auto makes = [](const wire::Event& event) {
+    return event.kind == wire::Kind::kAlloc || event.kind == wire::Kind::kReallocEnd;
+  };
+  std::array<const uint32_t*, kAtOnce> where = {};
+  for (size_t i = 0; i < events.size(); ++i) {
+    heap_.expect(events[i].image, events[i].address);
+    if (!makes(events[i])) continue;
+    where[i] = latest(events[i].image, events[i].stack);
+    __builtin_prefetch(where[i]);
+  }
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (makes(events[i])) continue;
+    if (const Block* block = heap_.block(events[i].image, events[i].address))
+      where[i] = latest(events[i].image, block->stack);
+    __builtin_prefetch(where[i]);
+  }
+  for (const uint32_t* place : where)
+    if (place && *place != 0) __builtin_prefetch(&states_[*place - 1], 1);
 }
 
 void IndexBuilder::image_ended(const trace::Image& image) {
@@ -157,7 +205,7 @@ uint32_t IndexBuilder::find_cell(ImageId id, ImageState& image, uint32_t stack,
   for (; places_[at] != 0; at = (at + 1) & mask) {
     uint32_t cell = places_[at] - 1;
     if (states_[cell].stack == stack && states_[cell].thread_and_class == thread_and_class &&
-        cells_[cell].image == id) {
+        (images_.size() <= 2 || cells_[cell].image == id)) {  // One image: number 1.
       latest = cell + 1;
       return cell;
     }
@@ -286,10 +334,11 @@ void IndexBuilder::close_step() {
   ended_images_.clear();
   if (!std::exchange(any_touched_, false)) return;
 
-  take_bits(&touched_, [&](size_t i) {
+  take_bits(&touched_, &order_);
+  for_each_ahead(order_, states_, sums_, [&](uint32_t i) {
     const Cell& cell = states_[i];
     IndexEntry entry;
-    entry.cell = static_cast<uint32_t>(i);
+    entry.cell = i;
     entry.allocations = cell.allocations;
     entry.reallocations = cell.reallocations;
     entry.temporary = cell.temporary;
@@ -317,10 +366,11 @@ void IndexBuilder::close_step() {
 }
 
 void IndexBuilder::close_group(uint32_t group) {
-  take_bits(&touched_in_group_, [&](size_t i) {
+  take_bits(&touched_in_group_, &order_);
+  for_each_ahead(order_, sums_, sums_, [&](uint32_t i) {
     Sum sum = std::exchange(sums_[i], {});
     IndexEntry entry;
-    entry.cell = static_cast<uint32_t>(i);
+    entry.cell = i;
     entry.allocations = sum.allocations;
     entry.reallocations = sum.reallocations;
     entry.temporary = sum.temporary;

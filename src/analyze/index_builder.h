@@ -105,6 +105,7 @@ class IndexBuilder : public trace::Listener {
   void close_step();
   void close_group(uint32_t group);
   void show(std::span<const wire::Event> events);
+  void expect(std::span<const wire::Event> events);
 
   Heap heap_;
   Observer observer_{*this};
@@ -130,6 +131,7 @@ class IndexBuilder : public trace::Listener {
   std::vector<Sum> sums_;
   std::vector<uint64_t> touched_, touched_in_group_;  // A bit for each cell.
   bool any_touched_ = false;
+  std::vector<uint32_t> order_;   // Scratch: the cells of a step or a group, in order.
   std::vector<uint32_t> places_;  // Open addressing: cell + 1.
   IndexBlockWriter step_writer_, group_writer_;
 };
