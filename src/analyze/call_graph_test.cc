@@ -125,6 +125,13 @@ TEST(CallTree, IsTheSameByPlacesAndByPaths) {
     if (random() % 5 == 0) query.frames.modules.push_back(pattern("nothing"));
     TreeOptions tree_options = {random() % 2 == 0, random() % 2 == 0, random() % 2 == 0, {}};
     CallTree by_places(reading.get(), query, tree_options);
+    RowSelector whole(reading.get(), query), innermost(reading.get(), query);
+    reading->for_each_row([&](const Row& row) {
+      std::vector<FrameId> shown;
+      std::optional<FrameId> site;
+      ASSERT_EQ(whole.select(row, &shown), innermost.select(row, &site));
+      ASSERT_EQ(site, shown.empty() ? std::nullopt : std::optional(shown[0]));
+    });
     query.rules.cut_above.push_back(pattern("no such function"));  // Takes the way by paths.
     CallTree by_paths(reading.get(), query, tree_options);
 

@@ -74,6 +74,25 @@ bool RowSelector::select(const Row& row, Place* innermost) {
   return true;
 }
 
+bool RowSelector::select(const Row& row, std::optional<FrameId>* site) {
+  site->reset();
+  const trace::StackTable& stacks = reading_.tables().image(row.image).stacks;
+  if (!shares_outer_ends() || !stacks.defined(row.stack)) {
+    if (!select(row, &shown_)) return false;
+    if (!shown_.empty()) *site = shown_.front();
+    return true;
+  }
+  Place place;
+  if (!select(row, &place)) return false;
+  for (; place.node != trace::StackNode::kRoot; place = {stacks.outer(place.node), 0})
+    for (FrameId frame : reading_.frames().at(row.image, place.node).subspan(place.frame))
+      if (shows(frame)) {
+        *site = frame;
+        return true;
+      }
+  return true;
+}
+
 bool RowSelector::matches(Known* known, const std::vector<Pattern>& patterns, FrameId frame) {
   auto i = static_cast<size_t>(frame);
   if (i >= known->size()) known->resize(std::max(i + 1, known->size() * 2), -1);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -41,6 +42,8 @@ class RowSelector {
     size_t frame = 0;  // Of those at the node, innermost inlined first.
   };
   bool select(const Row& row, Place* innermost);
+  // As the first select(), if only the innermost frame that is shown matters; none: all are hidden.
+  bool select(const Row& row, std::optional<FrameId>* site);
   bool shows(FrameId frame) {
     return (filter_.hide.empty() || !matches(&hide_, filter_.hide, frame)) && !folds(frame);
   }
@@ -68,7 +71,7 @@ class RowSelector {
   enum : uint8_t { kKnown = 1, kFocus = 2, kIgnore = 4 };
   std::vector<std::vector<uint8_t>> met_;
   std::vector<trace::StackNode> way_;
-  std::vector<FrameId> frames_;
+  std::vector<FrameId> frames_, shown_;  // Scratch.
 };
 
 }  // namespace malloscope::analyze
