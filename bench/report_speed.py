@@ -1,35 +1,151 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast `report` reads a long trace, and how little memory it takes.
+"""How fast a long trace is read, how little memory that takes, and how peers do on the same program.
 
-    report_speed.py [MILLIONS OF EVENTS, 100 unless told]
+    report_speed.py [--millions N] [--peer-millions N] [--stacks-log2 N] [--keep]
+
+The program is paths.cc, the worst case: its stacks come up equally often. `run.py` has the table at
+its end. Readers run on one core; CPU is what they used, which a busy machine disturbs less than
+the wall clock. IgProf is not in Debian 12, so it is not compared.
 """
-import json
+import argparse
 import os
-import resource
+import pathlib
+import shutil
 import subprocess
 import sys
 import time
 
-import run
 import workloads
 
-millions = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-folder = run.BUILD / "bench"
-folder.mkdir(parents=True, exist_ok=True)
-trace = folder / "long.mscope"
-storm = [str(workloads.build_storm(folder)), "1", str(millions * 500_000)]
-subprocess.run([run.MALLOSCOPE, "run", "--quiet", "--force", "-o", str(trace), "--", *storm],
-               check=True, stdout=subprocess.DEVNULL)
-began = time.monotonic()
-done = subprocess.run([run.MALLOSCOPE, "report", str(trace), "--json"], capture_output=True,
-                      check=True)
-seconds = time.monotonic() - began
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-answer = json.loads(done.stdout)
-events = answer["totals"]["allocations"] + answer["totals"]["frees"]
-print(f"{events / 1e6:.1f} M events, {os.path.getsize(trace) / events:.2f} bytes each,"
-      f" lost {answer['recorder']['lost']}: report {seconds:.2f} s,"
-      f" {events / seconds / 1e6:.1f} M events/s"
-      f" (goal 5), at most {used.ru_maxrss / 1024:.0f} MiB (of any child)")
-trace.unlink()
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(os.environ.get("MSCOPE_BUILD", ROOT / "build/release"))
+MALLOSCOPE = os.environ.get("MALLOSCOPE", str(BUILD / "bin/malloscope"))
+JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+
+SECOND_QUESTIONS = [
+    ("by function", ["--metric", "allocated"]),
+    ("by thread", ["--by", "thread"]),
+    ("by log2 size", ["--by", "size"]),
+    ("a tree", ["--tree"]),
+    ("stacks with a function", ["--metric", "allocated", "--focus", "left"]),
+    ("a slice of the time", ["--metric", "allocated", "--from", "40%", "--to", "41.3%"]),
+    ("most of the time", ["--metric", "peak", "--from", "10.1%", "--to", "90.7%"]),
+]
+
+
+def measure(command, env=None, out=None):
+    """(wall s, CPU s, MiB) of a command on one core."""
+    began = time.monotonic()
+    with open(out or os.devnull, "wb") as sink:
+        child = subprocess.Popen(command, stdout=sink, stderr=subprocess.DEVNULL,
+                                 env={**os.environ, **(env or {})},
+                                 preexec_fn=lambda: os.sched_setaffinity(0, {0}))
+        _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: exit {child.returncode}")
+    return time.monotonic() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def build_paths(folder):
+    program = folder / "paths"
+    subprocess.run(["g++", "-O2", "-g", "-std=c++20", str(workloads.HERE / "paths.cc"), "-o",
+                    str(program)], check=True)
+    return str(program)
+
+
+def remove(trace):
+    for path in (trace, pathlib.Path(f"{trace}.index")):
+        path.unlink(missing_ok=True)
+
+
+def record(trace, command):
+    remove(trace)
+    subprocess.run([MALLOSCOPE, "run", "--quiet", "--force", "-o", str(trace), "--", *command],
+                   check=True, stdout=subprocess.DEVNULL)
+
+
+def row(*cells):
+    return "| " + " | ".join(c if isinstance(c, str) else f"{c:.2f}" if c < 100 else f"{c:.0f}"
+                             for c in cells) + " |"
+
+
+def large(folder, program, millions, depth, keep):
+    trace = folder / "long.mscope"
+    if not (keep and trace.exists()):
+        record(trace, [program, str(millions * 125_000), str(depth)])
+    else:
+        pathlib.Path(f"{trace}.index").unlink(missing_ok=True)
+    lines = [row("question", "wall s", "CPU s", "MiB", "must"), "|---|---|---|---|---|"]
+    report = [MALLOSCOPE, "report", str(trace)]
+    lines.append(row("the page, without an index",
+                     *measure(report, {"MALLOSCOPE_INDEX": "never"}), "40 s, 2048 MiB"))
+    lines.append(row("the page, and an index is made",
+                     *measure(report, {"MALLOSCOPE_INDEX": "always"}), "40 s, 2048 MiB"))
+    for name, words in [("the page again", [])] + SECOND_QUESTIONS:
+        lines.append(row(name, *measure(report + words, {"MALLOSCOPE_INDEX": "always"}), "3 s"))
+    size, index = trace.stat().st_size, os.path.getsize(f"{trace}.index")
+    lines += ["", f"{millions} million events, {2 ** (depth + 2):,} distinct stacks;"
+              f" trace {size >> 20} MiB, index {index >> 20} MiB."]
+    if not keep:
+        remove(trace)
+    return lines
+
+
+def peers(folder, program, millions, depth):
+    """The flat profile of the whole run, by each tool that is there, from its own recording."""
+    command = [program, str(int(millions * 125_000)), str(depth)]
+    lines = [row("reader", "wall s", "CPU s", "MiB"), "|---|---|---|---|"]
+    trace = folder / "peer.mscope"
+    record(trace, command)
+    # Names looked up afresh, as the peers do.
+    ours = [MALLOSCOPE, "report", str(trace), "--metric", "allocated", "--no-cache"]
+    lines.append(row("malloscope report", *measure(ours, {"MALLOSCOPE_INDEX": "never"})))
+    lines.append(row("malloscope report, and an index is made",
+                     *measure(ours, {"MALLOSCOPE_INDEX": "always"})))
+    lines.append(row("malloscope report, from the index",
+                     *measure(ours, {"MALLOSCOPE_INDEX": "always"})))
+    remove(trace)
+    for old in folder.glob("peer.*"):
+        old.unlink()
+    if shutil.which("heaptrack"):
+        subprocess.run(["heaptrack", "-o", str(folder / "peer.heaptrack"), *command], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        found = next(folder.glob("peer.heaptrack*"))
+        lines.append(row("heaptrack_print", *measure(["heaptrack_print", "-f", str(found)])))
+    if shutil.which("jeprof") and os.path.exists(JEMALLOC):
+        conf = f"prof:true,prof_accum:true,lg_prof_sample:0,prof_final:true,prof_prefix:{folder}/peer.je"
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       env={**os.environ, "LD_PRELOAD": JEMALLOC, "MALLOC_CONF": conf})
+        found = next(folder.glob("peer.je*"))
+        lines.append(row("jeprof --text", *measure(["jeprof", "--text", "--alloc_space", program,
+                                                    str(found)])))
+    lines.append("| igprof-analyse | not in Debian 12 | | |")
+    for old in folder.glob("peer.*"):
+        old.unlink()
+    return lines + ["", f"{millions:g} million events, {2 ** (depth + 2):,} distinct stacks."]
+
+
+def tables(folder, millions=100, peer_millions=8, depth=18, keep=False):
+    program = build_paths(folder)
+    return ["", "## Reading a long trace", "", *large(folder, program, millions, depth, keep), "",
+            "## The same work in peers", "", *peers(folder, program, peer_millions, depth)]
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--millions", type=int, default=100)
+    arguments.add_argument("--peer-millions", type=float, default=8)
+    arguments.add_argument("--stacks-log2", type=int, default=20)
+    arguments.add_argument("--keep", action="store_true", help="the long trace, for the next time")
+    options = arguments.parse_args()
+    folder = BUILD / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    print("\n".join(tables(folder, options.millions, options.peer_millions,
+                           options.stacks_log2 - 2, options.keep)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -32,6 +32,11 @@ uint64_t IndexTimes::begin_of(uint32_t step) const {
   return step % 2 == 1 ? cuts[step / 2] : cuts[step / 2 - 1] + 1;
 }
 
+// Sums of what a file says may overflow, but must not surprise.
+static void add_to(int64_t* sum, int64_t value) {
+  *sum = static_cast<int64_t>(static_cast<uint64_t>(*sum) + static_cast<uint64_t>(value));
+}
+
 // The running sum in a window: its highest, and the step that is in.
 struct Index::Course {
   Peak peak;
@@ -96,8 +101,8 @@ bool Index::sum(const Course& course, uint32_t first, uint32_t last,
   std::vector<IndexEntry>& sums = *cells;
   sums.assign(cells_.size(), {});
   auto add_live = [&](const IndexEntry& entry) {
-    sums[entry.cell].live_bytes += entry.live_bytes;
-    sums[entry.cell].live_blocks += entry.live_blocks;
+    add_to(&sums[entry.cell].live_bytes, entry.live_bytes);
+    add_to(&sums[entry.cell].live_blocks, entry.live_blocks);
   };
   auto add = [&](const IndexEntry& entry) {
     IndexEntry& sum = sums[entry.cell];
@@ -109,7 +114,7 @@ bool Index::sum(const Course& course, uint32_t first, uint32_t last,
   };
   auto add_peak = [&](const IndexEntry& entry) {
     add(entry);
-    sums[entry.cell].peak_bytes += course.own ? entry.own_peak_bytes : entry.peak_bytes;
+    add_to(&sums[entry.cell].peak_bytes, course.own ? entry.own_peak_bytes : entry.peak_bytes);
   };
   bool begins_with_peak = course.peak_step == IndexFacts::kNever;
   uint32_t peak = begins_with_peak ? first : course.peak_step;
