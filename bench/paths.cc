@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // As many distinct stacks as wanted: every walk goes down a random path of a binary
-// tree of calls and allocates at its end, so that 2^(DEPTH + 2) stacks come up equally often. That is the
-// worst case for a reader: no stack is in its cache. Blocks are freed in random order.
+// tree of calls and allocates at its end, so that 2^(DEPTH + 2) stacks come up equally often. That
+// is the worst case for a reader: no stack is in its cache. Blocks are freed in random order.
 //
 //     paths WALKS DEPTH          a walk is 8 events: 4 blocks made, 4 freed
 
