@@ -20,7 +20,7 @@
 namespace malloscope::analyze {
 namespace {
 
-constexpr uint64_t kStart = 1000, kEnd = kStart + 20'000;  // A cut every 20 ticks.
+constexpr uint64_t kStart = 1000;
 
 // What a trace would show, in order.
 struct Recording {
@@ -35,11 +35,13 @@ struct Recording {
   std::mt19937 random;
   trace::Tables tables;
   std::vector<Action> actions;
+  uint64_t slice;  // Ticks between cuts: few events in each, or many.
+  uint64_t end() const { return kStart + 1000 * slice; }
 
-  explicit Recording(unsigned seed, int batches = 120) : random(seed) {
+  explicit Recording(unsigned seed, int batches = 120) : random(seed), slice(seed % 2 ? 20 : 200) {
     tables.header.start_tick = kStart;
     tables.header.ns_per_tick = 1;
-    size_t images = 1 + pick(5);
+    size_t images = 1 + pick(8);
     for (uint32_t i = 0; i < images; ++i) {
       trace::Image image;
       image.id = ImageId{i + 1};
@@ -60,7 +62,7 @@ struct Recording {
     size_t started = 0;
     uint64_t tick = pick(2) ? kStart - 5 : kStart + pick(3000), next = 0x1000;
     for (int b = 0; b < batches; ++b) {
-      if (started < images && (started == 0 || pick(15) == 0)) {
+      if (started < images && (started == 0 || pick(8) == 0)) {
         tables.images[started].start_tick = tables.images[started].forked_tick = tick;
         running.push_back(started);
         actions.push_back(Started{started++});
@@ -68,13 +70,17 @@ struct Recording {
       std::vector<wire::Event> batch;
       if (pick(10) == 0 && tick > kStart + 100) tick -= pick(60);  // An event that comes late.
       if (pick(20) == 0) tick += pick(1500);                       // Nothing for a while.
+      bool ends = !running.empty() && pick(8) == 0, on_cut = pick(2);
+      growing_ = pick(2);
       for (unsigned i = 1 + pick(60); i-- > 0;) {
         tick += pick(6);
+        if (i == 0 && ends && on_cut && tick > kStart)  // The last before an image ends.
+          tick += slice - 1 - (tick - kStart - 1) % slice;
         if (!running.empty())
           add(running[pick(static_cast<unsigned>(running.size()))], tick, &next, &live, &batch);
       }
       if (!batch.empty()) actions.push_back(std::move(batch));
-      if (!running.empty() && pick(25) == 0) {
+      if (ends) {
         size_t at = pick(static_cast<unsigned>(running.size()));
         tables.images[running[at]].end_tick = tick + pick(80);
         actions.push_back(Ended{running[at]});
@@ -100,6 +106,8 @@ struct Recording {
   }
 
  private:
+  bool growing_ = false;
+
   void add(size_t image, uint64_t tick, uint64_t* next, std::vector<std::vector<uint64_t>>* live,
            std::vector<wire::Event>* batch) {
     std::vector<uint64_t>& blocks = (*live)[image];
@@ -108,7 +116,7 @@ struct Recording {
     e.stack = StackId{pick(21)};
     e.thread = ThreadId{pick(4)};
     e.image = ImageId{static_cast<uint32_t>(image + 1)};
-    unsigned what = pick(20);
+    unsigned what = growing_ ? 3 * pick(20) / 4 : 5 + 3 * pick(20) / 4;
     if (what < 9 || blocks.empty()) {
       e.kind = wire::Kind::kAlloc;
       e.op = wire::Op::kMalloc;
@@ -174,7 +182,7 @@ struct File {
 constexpr TraceStamp kStamp = {1, 2, 3};
 
 IndexTimes times_of(const Recording& recording) {
-  return IndexTimes(recording.tables.header, kEnd);
+  return IndexTimes(recording.tables.header, recording.end());
 }
 
 void build(const Recording& recording, const std::string& path) {
@@ -206,14 +214,20 @@ struct Question {
   TallyOptions options;
 };
 
-Question any_question(Recording* r, const IndexTimes& times) {
+Question any_question(Recording* r, const IndexFacts& facts) {
+  const IndexTimes& times = facts.times;
   Question q;
   if (r->pick(2)) q.selection.pid = 7 + static_cast<int>(r->pick(3));
-  uint32_t a = r->pick(IndexTimes::kCuts), b = r->pick(IndexTimes::kCuts);
+  uint32_t busy = std::min<uint32_t>(12'000 / static_cast<uint32_t>(r->slice), IndexTimes::kCuts);
+  uint32_t a = r->pick(busy), b = r->pick(busy);
+  const IndexFacts::Image& image =
+      facts.images[r->pick(static_cast<unsigned>(facts.images.size()))];
+  if (image.ended != IndexFacts::kNever && r->pick(3) == 0)  // Where something special happens.
+    a = std::min(image.ended / 2, IndexTimes::kCuts - 1);
   if (r->pick(3) == 0) b = std::min(a + r->pick(5), IndexTimes::kCuts - 1);
   if (r->pick(3)) q.window.from_tick = times.cuts[std::min(a, b)];
   if (r->pick(3)) q.window.to_tick = times.cuts[std::max(a, b)];
-  if (r->pick(10) == 0) q.window.to_tick = kStart + 20 * r->pick(1000) + 1 + r->pick(18);
+  if (r->pick(10) == 0) q.window.to_tick = kStart + r->slice * r->pick(1000) + 1 + r->pick(18);
   q.options.by_thread = r->pick(2);
   q.options.by_size = r->pick(2);
   q.options.by_stack = r->pick(4) != 0;
@@ -234,7 +248,7 @@ TEST(Index, AnswersAsALookAtAllEventsDoes) {
     ASSERT_TRUE(index);
     EXPECT_EQ(index->facts().events, recording.tables.events);
     for (int round = 0; round < 40; ++round) {
-      Question q = any_question(&recording, times);
+      Question q = any_question(&recording, index->facts());
       ++asked;
       auto answer = index->answer(recording.tables, q.selection, q.window, q.options);
       if (!answer) continue;
@@ -248,6 +262,41 @@ TEST(Index, AnswersAsALookAtAllEventsDoes) {
   EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
 }
 
+TEST(Index, WhoHasEndedHasNoShareOfAPeakInTheSameSlice) {
+  Recording recording(2, 0);
+  ASSERT_GE(recording.tables.images.size(), 2u);
+  auto made = [&](uint32_t image, uint64_t tick, uint64_t size) {
+    wire::Event e;
+    e.kind = wire::Kind::kAlloc;
+    e.op = wire::Op::kMalloc;
+    e.image = ImageId{image};
+    e.tick = tick;
+    e.address = tick * 16;
+    e.size = size;
+    e.stack = StackId{1};
+    recording.actions.push_back(std::vector<wire::Event>{e});
+  };
+  uint64_t tick = kStart + recording.slice * 100;
+  recording.tables.images[0].end_tick = tick + 3;
+  recording.actions.push_back(Recording::Started{0});
+  recording.actions.push_back(Recording::Started{1});
+  made(1, tick + 1, 100);
+  made(2, tick + 2, 1000);
+  recording.actions.push_back(Recording::Ended{0});
+  made(2, tick + 4, 5000);
+  File file(0);
+  build(recording, file.path);
+  auto index = open_index(file.path, kStamp, times_of(recording));
+  ASSERT_TRUE(index);
+  for (Window window : {Window{}, Window{tick, UINT64_MAX}, Window{0, tick + recording.slice}}) {
+    auto answer = index->answer(recording.tables, {}, window, {});
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->peak().bytes, 6000u);
+    EXPECT_EQ(told(*answer, recording.tables),
+              told(*direct(recording, {}, window, {}), recording.tables));
+  }
+}
+
 TEST(Index, DoesNotAnswerWhatItCannotKnow) {
   Recording recording(1);
   File file(0);
@@ -259,7 +308,7 @@ TEST(Index, DoesNotAnswerWhatItCannotKnow) {
   };
   EXPECT_TRUE(answers({}, {}));
   EXPECT_FALSE(answers({kStart + 7, UINT64_MAX}, {}));
-  EXPECT_FALSE(answers({0, kEnd - 3}, {}));
+  EXPECT_FALSE(answers({0, recording.end() - 3}, {}));
   TallyOptions details, size, exact;
   details.details = true;
   size.min_size = 100;
