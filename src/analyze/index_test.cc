@@ -263,7 +263,7 @@ TEST(Index, AnswersAsALookAtAllEventsDoes) {
 }
 
 TEST(Index, WhoHasEndedHasNoShareOfAPeakInTheSameSlice) {
-  Recording recording(2, 0);
+  Recording recording(4, 0);
   ASSERT_GE(recording.tables.images.size(), 2u);
   auto made = [&](uint32_t image, uint64_t tick, uint64_t size) {
     wire::Event e;
