@@ -11,7 +11,9 @@ the wall clock. IgProf is not in Debian 12, so it is not compared.
 import argparse
 import os
 import pathlib
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -34,15 +36,21 @@ SECOND_QUESTIONS = [
 ]
 
 
-def measure(command, env=None, out=None):
-    """(wall s, CPU s, MiB) of a command on one core."""
+MOST_CPU_SECONDS = 300
+
+
+def measure(command, env=None):
+    """(wall s, CPU s, MiB) of a command on one core, which is given up after some minutes."""
+    def prepare():
+        os.sched_setaffinity(0, {0})
+        resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_SECONDS, MOST_CPU_SECONDS))
     began = time.monotonic()
-    with open(out or os.devnull, "wb") as sink:
-        child = subprocess.Popen(command, stdout=sink, stderr=subprocess.DEVNULL,
-                                 env={**os.environ, **(env or {})},
-                                 preexec_fn=lambda: os.sched_setaffinity(0, {0}))
-        _, status, used = os.wait4(child.pid, 0)
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                             env={**os.environ, **(env or {})}, preexec_fn=prepare)
+    _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return "given up", f"more than {MOST_CPU_SECONDS}", used.ru_maxrss / 1024
     if child.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: exit {child.returncode}")
     return time.monotonic() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
@@ -67,8 +75,10 @@ def record(trace, command):
 
 
 def row(*cells):
-    return "| " + " | ".join(c if isinstance(c, str) else f"{c:.2f}" if c < 100 else f"{c:.0f}"
+    text = "| " + " | ".join(c if isinstance(c, str) else f"{c:.2f}" if c < 100 else f"{c:.0f}"
                              for c in cells) + " |"
+    print(text, file=sys.stderr, flush=True)  # It takes long.
+    return text
 
 
 def large(folder, program, millions, depth, keep):

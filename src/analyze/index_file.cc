@@ -280,13 +280,18 @@ IndexFileWriter::IndexFileWriter(std::string path)
       at_(sizeof(FileHead)),
       steps_(IndexTimes::kSteps),
       groups_(kGroups) {
+  // Without a name as long as it is not whole, so that nothing is left of one that is interrupted.
+  fs::path folder = fs::path(path_).parent_path();
+  fd_ = open(folder.empty() ? "." : folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+  nameless_ = fd_ >= 0;
+  if (nameless_) return;  // Not every file system can do that.
   fd_ = open(beside_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 IndexFileWriter::~IndexFileWriter() {
   if (fd_ < 0) return;
   close(fd_);
-  unlink(beside_.c_str());  // Not there any more if it became the index.
+  if (!nameless_) unlink(beside_.c_str());  // Not there any more if it became the index.
 }
 
 void IndexFileWriter::write(const void* bytes, size_t size) {
@@ -347,11 +352,17 @@ bool IndexFileWriter::finish(const TraceStamp& stamp, const IndexFacts& facts,
   head.checksum = checksum_of(head);
   at_ = 0;
   write(&head, sizeof head);
-  return ok() && rename(beside_.c_str(), path_.c_str()) == 0;
+  if (!ok()) return false;
+  if (nameless_ && linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", fd_).c_str(), AT_FDCWD,
+                          beside_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+    return false;
+  nameless_ = false;
+  return rename(beside_.c_str(), path_.c_str()) == 0;
 }
 
-bool build_index(const std::string& trace, const trace::Overview& overview, const std::string& path,
-                 std::function<void(double)> progress, std::optional<trace::Tables>* tables) {
+Built build_index(const std::string& trace, const trace::Overview& overview,
+                  const std::string& path, std::function<void(double)> progress,
+                  std::optional<trace::Tables>* tables) {
   fs::path folder = fs::path(path).parent_path();
   std::error_code error;
   bool cached = folder == fs::path(symbols::NameCache::default_folder());
@@ -360,7 +371,7 @@ bool build_index(const std::string& trace, const trace::Overview& overview, cons
     mkdir(folder.c_str(), 0700);
   }
   IndexFileWriter writer(path);
-  if (!writer.ok()) return false;
+  if (!writer.ok()) return Built::kNotHere;
   TraceStamp stamp = TraceStamp::of(trace, overview);
   // Larger than the trace several times over it would be no help.
   uint64_t most = 3 * overview.bytes + (1 << 20);
@@ -373,13 +384,13 @@ bool build_index(const std::string& trace, const trace::Overview& overview, cons
                            writer.group(i, block);
                        });
   Result<trace::Tables> read = trace::stream(trace, &builder, {std::move(progress), true});
-  if (!read) return false;
+  if (!read) return Built::kNot;
   *tables = std::move(*read);
-  if (!builder.finish(**tables) || writer.bytes() > most) return false;
-  if (TraceStamp::of(trace, overview) != stamp) return false;  // Somebody writes to it.
-  if (!writer.finish(stamp, builder.facts(), builder.cells())) return false;
+  if (!builder.finish(**tables) || writer.bytes() > most) return Built::kNot;
+  if (TraceStamp::of(trace, overview) != stamp) return Built::kNot;  // Somebody writes to it.
+  if (!writer.finish(stamp, builder.facts(), builder.cells())) return Built::kNot;
   if (cached) make_room(folder, path);
-  return true;
+  return Built::kYes;
 }
 
 }  // namespace malloscope::analyze

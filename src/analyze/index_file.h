@@ -59,14 +59,21 @@ class IndexFileWriter {
 
   std::string path_, beside_;
   int fd_ = -1;
+  bool nameless_ = false;
   bool ok_ = true;
   uint64_t at_ = 0;
   std::vector<IndexBlockPlace> steps_, groups_;
 };
 
-// Reads all events of `trace` once and leaves an index at `path`. False: it could not be made. The
-// trace's tables are in `tables` if they could be read.
-bool build_index(const std::string& trace, const trace::Overview& overview, const std::string& path,
-                 std::function<void(double)> progress, std::optional<trace::Tables>* tables);
+// Reads all events of `trace` once and leaves an index at `path`. The trace's tables are in
+// `tables` if it does.
+enum class Built {
+  kYes,
+  kNotHere,  // Nothing can be written there; nothing was read.
+  kNot,
+};
+Built build_index(const std::string& trace, const trace::Overview& overview,
+                  const std::string& path, std::function<void(double)> progress,
+                  std::optional<trace::Tables>* tables);
 
 }  // namespace malloscope::analyze

@@ -95,9 +95,11 @@ static std::optional<Indexed> from_index(const std::string& path, const Query& q
       return Indexed{std::move(*tables), std::move(accounts)};
   if (tables) return std::nullopt;  // There is an index, but this it cannot answer.
   for (const std::string& place : places) {
-    if (!build_index(path, *overview, place, progress, &tables)) continue;
-    if (std::unique_ptr<Accounts> accounts = answer(place))
-      return Indexed{std::move(*tables), std::move(accounts)};
+    Built built = build_index(path, *overview, place, progress, &tables);
+    if (built == Built::kNotHere) continue;
+    if (built == Built::kYes)
+      if (std::unique_ptr<Accounts> accounts = answer(place))
+        return Indexed{std::move(*tables), std::move(accounts)};
     return std::nullopt;
   }
   return std::nullopt;
