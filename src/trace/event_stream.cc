@@ -360,6 +360,7 @@ class Stream {
 
   void conclude() {
     tables_.file_bytes = reader_.bytes();
+    for (Image& image : tables_.images) image.stacks.all_defined();
     tables_.complete = tables_.end_tick.has_value() && tables_.incomplete_because.empty();
     if (!tables_.end_tick) {
       tables_.incomplete_because =

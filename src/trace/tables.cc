@@ -3,20 +3,51 @@
 #include "trace/tables.h"
 
 #include <algorithm>
+#include <bit>
+#include <random>
 
 namespace malloscope::trace {
 
 // No recorder follows stacks deeper than this; a file that claims more is lying.
 static constexpr uint32_t kDeepest = 1 << 20;
 
+// One multiplier is drawn afresh in every run: a file cannot be made to fill the same places.
+static size_t place_of(StackNode outer, uint64_t address, uint32_t generation) {
+  static const uint64_t drawn = [] {
+    std::random_device random;
+    return (uint64_t{random()} << 32 | random()) | 1;
+  }();
+  uint64_t h = (address ^ uint64_t{generation} << 48) * 0x9e3779b97f4a7c15;
+  h = (h ^ h >> 32 ^ static_cast<uint64_t>(outer) << 20) * drawn;
+  return static_cast<size_t>(h ^ h >> 31);
+}
+
+void StackTable::grow_places() {
+  places_.assign(std::max<size_t>(64, std::bit_ceil(nodes_.size() * 2)), StackNode::kRoot);
+  size_t mask = places_.size() - 1;
+  for (size_t i = 1; i < nodes_.size(); ++i) {
+    size_t at = place_of(nodes_[i].outer, nodes_[i].address, nodes_[i].generation) & mask;
+    while (places_[at] != StackNode::kRoot) at = (at + 1) & mask;
+    places_[at] = static_cast<StackNode>(i);
+  }
+}
+
 // Every node knows one further out besides the next, at distances such that any is reached in a
 // number of steps that grows with the logarithm of the depth: a file may be made to ask for the
 // farthest every time. (Myers, "An applicative random-access stack".)
 StackNode StackTable::add(StackNode outer, uint64_t address, uint32_t generation) {
+  if (nodes_.size() * 8 >= places_.size() * 5) grow_places();
+  size_t mask = places_.size() - 1, at = place_of(outer, address, generation) & mask;
+  for (; places_[at] != StackNode::kRoot; at = (at + 1) & mask) {
+    const Node& known = nodes_[index(places_[at])];
+    if (known.address == address && known.outer == outer && known.generation == generation)
+      return places_[at];
+  }
   const Node& next = nodes_[index(outer)];
   const Node& far = nodes_[index(next.far)];
   bool even = next.depth - far.depth == far.depth - depth(far.far);
   auto node = static_cast<StackNode>(nodes_.size());
+  places_[at] = node;
   nodes_.push_back({address, outer, even ? far.far : outer, next.depth + 1, generation});
   return node;
 }
