@@ -60,7 +60,7 @@ class StackTable {
   size_t node_count() const { return nodes_.size(); }
 
   // Gives back what only define() needs; another define() is slow.
-  void all_defined() { places_ = {}; }
+  void all_defined() { places_ = {}, hashes_ = {}; }
 
  private:
   struct Def {
@@ -79,13 +79,14 @@ class StackTable {
   uint32_t depth(StackNode node) const { return nodes_[index(node)].depth; }
   StackNode ancestor(StackNode node, uint32_t depth) const;
   // The node below `outer`, which may be there already: stacks that share their outer frames share
-  // the nodes, whichever of them was named as the owner.
-  StackNode add(StackNode outer, uint64_t address, uint32_t generation);
-  void grow_places();
+  // the nodes, whichever of them was named as the owner. `hash` is that of the way to it.
+  StackNode add(StackNode outer, uint64_t address, uint32_t generation, uint32_t hash);
+  void make_places(size_t nodes);
 
   std::vector<Def> defs_;
   std::vector<Node> nodes_ = std::vector<Node>(1);
-  std::vector<StackNode> places_;  // Open addressing, by outer node, address and generation.
+  std::vector<StackNode> places_;  // Open addressing, by the hash of the way to a node ...
+  std::vector<uint32_t> hashes_;   // ... which is kept for every node.
   uint64_t count_ = 0;
 };
 

@@ -18,7 +18,7 @@ TEST(StackTable, HasOneNodeForEachOuterEnd) {
   std::vector<std::vector<uint64_t>> stacks = {{}};  // Outermost first, by id.
   std::set<std::vector<uint64_t>> outer_ends;
   for (uint32_t id = 1; id < 3000; ++id) {
-    uint32_t owner = random() % id;
+    auto owner = static_cast<uint32_t>(random() % id);
     const std::vector<uint64_t>& old = stacks[owner];
     auto kept = static_cast<uint32_t>(random() % (old.size() + 1));
     std::vector<uint64_t> stack(old.begin(), old.begin() + kept), fresh;
