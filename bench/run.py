@@ -4,6 +4,8 @@
 
     run.py [-n RUNS] [--quick] [--only NAME] [--tools a,b] [--scale S] [--no-file]
 
+`--only reports` for reading long traces (report_speed.py) alone.
+
 Every round runs every tool once, in turn, so that a slow phase of the machine
 meets all of them; medians are printed. jemalloc with every allocation sampled
 is so slow that it runs once. The program is on core 0 and whatever
@@ -26,6 +28,7 @@ import subprocess
 import sys
 import time
 
+import report_speed
 import workloads
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -272,8 +275,11 @@ def main():
     todo = [w for w in real + workloads.storms(folder, options.scale)
             if not options.only or any(o in w.name for o in options.only)]
     results, speeds = measure_all(todo, tools, n, folder)
+    speeds = speeds or [calibrate()]
     lines, ratios = table(results)
     lines += goals(ratios, [w.name for w in real])
+    if not options.only or "reports" in options.only:
+        lines += report_speed.tables(folder, max(1, int(100 * options.scale)), 8 * options.scale)
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
                             capture_output=True, text=True).stdout.strip() or "uncommitted"
     today = datetime.date.today().isoformat()

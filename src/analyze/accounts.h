@@ -14,6 +14,7 @@ class Accounts : public Heap {
       : Heap(selection, window), tally_(this, options) {}
 
   const Tally& tally() const { return tally_; }
+  Tally* tally_to_restore() { return &tally_; }
 
   // Calls visit(ImageId, StackId, const Amounts&) for every row.
   template <typename Visit>

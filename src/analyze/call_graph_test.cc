@@ -96,6 +96,62 @@ TEST(CallTree, FocusAndIgnoreShareTheWhole) {
   }
 }
 
+// f<n> is inlined in up to two others.
+class InliningNaming : public ToyNaming {
+ public:
+  std::vector<symbols::SymbolFrame> frames(const symbols::ModuleFile& file,
+                                           uint64_t offset) override {
+    uint64_t n = offset / 16;
+    std::vector<symbols::SymbolFrame> all = ToyNaming::frames(file, offset);
+    for (uint64_t i = 0; i < n % 3; ++i) all.push_back({"f" + std::to_string(n + i), "g.cc", 1});
+    return all;
+  }
+};
+
+TEST(CallTree, IsTheSameByPlacesAndByPaths) {
+  std::mt19937 random(1);
+  for (unsigned round = 0; round < 60; ++round) {
+    ToyRecording toy(round);
+    TallyOptions options;
+    options.by_thread = true;
+    auto reading = toy.read({}, options, std::make_unique<InliningNaming>());
+    Query query;
+    auto maybe = [&](std::vector<Pattern>* list) {
+      if (random() % 3 == 0) list->push_back(pattern("f" + std::to_string(random() % 12)));
+    };
+    maybe(&query.frames.focus), maybe(&query.frames.ignore), maybe(&query.frames.hide);
+    maybe(&query.rules.fold);
+    if (random() % 3 == 0) query.threads.push_back(pattern("t[12]"));
+    if (random() % 5 == 0) query.frames.modules.push_back(pattern("nothing"));
+    TreeOptions tree_options = {random() % 2 == 0, random() % 2 == 0, random() % 2 == 0, {}};
+    CallTree by_places(reading.get(), query, tree_options);
+    RowSelector whole(reading.get(), query), innermost(reading.get(), query);
+    reading->for_each_row([&](const Row& row) {
+      std::vector<FrameId> shown;
+      std::optional<FrameId> site;
+      ASSERT_EQ(whole.select(row, &shown), innermost.select(row, &site));
+      ASSERT_EQ(site, shown.empty() ? std::nullopt : std::optional(shown[0]));
+    });
+    query.rules.cut_above.push_back(pattern("no such function"));  // Takes the way by paths.
+    CallTree by_paths(reading.get(), query, tree_options);
+
+    EXPECT_TRUE(same(by_places.total(), by_paths.total()));
+    EXPECT_TRUE(same(by_places.unfiltered(), by_paths.unfiltered()));
+    EXPECT_EQ(by_places.stacks(), by_paths.stacks());
+    EXPECT_EQ(by_places.cut_stacks(), by_paths.cut_stacks());
+    ASSERT_EQ(by_places.nodes().size(), by_paths.nodes().size()) << round;
+    for (size_t i = 0; i < by_paths.nodes().size(); ++i) {
+      const CallTree::Node &a = by_places.nodes()[i], &b = by_paths.nodes()[i];
+      ASSERT_EQ(a.parent, b.parent) << round;
+      ASSERT_TRUE(same(a.self, b.self)) << round;
+      if (i == CallTree::kRoot) continue;
+      const Symbol &x = by_places.symbol(a.symbol), &y = by_paths.symbol(b.symbol);
+      ASSERT_EQ(std::tie(x.name, x.full, x.file, x.line, x.module, x.plumbing),
+                std::tie(y.name, y.full, y.file, y.line, y.module, y.plumbing));
+    }
+  }
+}
+
 uint64_t number(const Cell& cell) { return std::get<uint64_t>(cell); }
 
 TEST(Views, AllAddUpToTheSameTotals) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row's stack becomes a path of symbols and the path a node. Stacks come in the
-// order in which they were first met, and neighbours share most of their outer
-// frames; so each path is compared with the one before it, and only the frames
-// behind the common part are looked up.
+// A row's stack becomes a path of symbols and the path a node. The stacks of an image are
+// a tree already, so the node of every place in it is found once, from that of the
+// place outside of it: the time goes with the places, not with stacks times their depth. Where a
+// query cuts off outer ends that does not hold; then each path is compared with the one
+// before it, with which it mostly shares its outer frames, and only the rest is looked up.
 
 #include "analyze/call_tree.h"
 
@@ -35,11 +36,60 @@ CallTree::CallTree(Reading* reading, const Query& query, TreeOptions options)
 
 void CallTree::add(const Row& row) {
   unfiltered_ += row.amounts;
-  if (!selector_.select(row, &frames_)) return;
+  FrameTable::Root root = reading_.frames().root(row.image, row.stack);
+  bool marked = options_.mark_missing && root != FrameTable::Root::kReached;
+  uint32_t node = kRoot;
+  if (selector_.shares_outer_ends() && !marked &&
+      reading_.tables().image(row.image).stacks.defined(row.stack)) {
+    RowSelector::Place place;
+    if (!selector_.select(row, &place)) return;
+    node = node_of(row, place);
+  } else {
+    if (!selector_.select(row, &frames_)) return;
+    node = node_of(root);
+  }
   total_ += row.amounts;
   ++stacks_;
-  FrameTable::Root root = reading_.frames().root(row.image, row.stack);
   cut_stacks_ += root != FrameTable::Root::kReached;
+  nodes_[node].self += row.amounts;
+  if (options_.visit) options_.visit(row, node);
+}
+
+uint32_t CallTree::below(uint32_t node, std::span<const FrameId> inner_first) {
+  for (size_t i = inner_first.size(); i-- > 0;)
+    if (selector_.shows(inner_first[i])) node = child(node, symbol_of(inner_first[i]));
+  return node;
+}
+
+uint32_t CallTree::node_at(ImageId image, trace::StackNode stack_node) {
+  if (raw(image) >= node_at_.size()) node_at_.resize(raw(image) + size_t{1});
+  std::vector<uint32_t>& known = node_at_[raw(image)];
+  const trace::StackTable& stacks = reading_.tables().image(image).stacks;
+  if (known.empty()) {
+    known.resize(stacks.node_count(), kUnknown);
+    known[static_cast<size_t>(trace::StackNode::kRoot)] = kRoot;
+  }
+  way_.clear();
+  for (; known[static_cast<size_t>(stack_node)] == kUnknown; stack_node = stacks.outer(stack_node))
+    way_.push_back(stack_node);
+  uint32_t node = known[static_cast<size_t>(stack_node)];
+  for (size_t i = way_.size(); i-- > 0;)
+    known[static_cast<size_t>(way_[i])] = node = below(node, reading_.frames().at(image, way_[i]));
+  return node;
+}
+
+uint32_t CallTree::node_of(const Row& row, RowSelector::Place place) {
+  uint32_t node = kRoot;
+  if (place.frame == 0) {
+    node = node_at(row.image, place.node);
+  } else {
+    node = node_at(row.image, reading_.tables().image(row.image).stacks.outer(place.node));
+    node = below(node, reading_.frames().at(row.image, place.node).subspan(place.frame));
+  }
+  return node == kRoot ? child(kRoot, marker("[hidden]")) : node;
+}
+
+uint32_t CallTree::node_of(FrameTable::Root root) {
   path_.clear();
   if (options_.mark_missing && whole_outside_) {
     if (root == FrameTable::Root::kCut) path_.push_back(marker("[cut]"));
@@ -50,7 +100,7 @@ void CallTree::add(const Row& row) {
   }
   if (options_.mark_missing && frames_.empty()) path_.push_back(marker("[hidden]"));
   for (size_t i = frames_.size(); i-- > 0;) path_.push_back(symbol_of(frames_[i]));
-  if (path_.empty()) path_.push_back(intern({"[hidden]", "", 0, "", false}));
+  if (path_.empty()) path_.push_back(marker("[hidden]"));
 
   size_t common = 0;
   while (common < path_.size() && common < last_path_.size() && path_[common] == last_path_[common])
@@ -62,8 +112,7 @@ void CallTree::add(const Row& row) {
     last_nodes_.push_back(node);
   }
   last_path_ = path_;
-  nodes_[node].self += row.amounts;
-  if (options_.visit) options_.visit(row, node);
+  return node;
 }
 
 SymbolId CallTree::marker(const char* name) {

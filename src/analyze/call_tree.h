@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -79,6 +80,11 @@ class CallTree {
   };
 
   void add(const Row& row);
+  // The node of a row whose outer end is that of its neighbours in the tree of stacks.
+  uint32_t node_of(const Row& row, RowSelector::Place place);
+  uint32_t node_at(ImageId image, trace::StackNode stack_node);
+  uint32_t below(uint32_t node, std::span<const FrameId> inner_first);
+  uint32_t node_of(FrameTable::Root root);  // Of frames_.
   SymbolId symbol_of(FrameId frame);
   SymbolId marker(const char* name);
   SymbolId intern(const Frame& frame);
@@ -97,8 +103,14 @@ class CallTree {
   Amounts total_, unfiltered_;
   uint64_t stacks_ = 0, cut_stacks_ = 0;
 
-  std::vector<FrameId> frames_;  // Scratch: innermost first.
-  std::vector<SymbolId> path_;   // Scratch: outermost first.
+  // By image and its stacks' nodes: the tree's node of all frames down to there. kUnknown: not
+  // asked for yet.
+  static constexpr uint32_t kUnknown = UINT32_MAX;
+  std::vector<std::vector<uint32_t>> node_at_;
+
+  std::vector<trace::StackNode> way_;  // Scratch.
+  std::vector<FrameId> frames_;        // Scratch: innermost first.
+  std::vector<SymbolId> path_;         // Scratch: outermost first.
   std::vector<SymbolId> last_path_;
   std::vector<uint32_t> last_nodes_;  // Of last_path_.
 };

@@ -175,6 +175,21 @@ void Heap::finish() {
     if (image && image->running) show_live(*image);
 }
 
+void Heap::restore(const trace::Image& image, const Totals& totals, Peak peak) {
+  image_started(image);
+  ImageAccount& restored = *account(image.id);
+  restored.totals = totals;
+  restored.peak = peak;
+  restored.ended = true;
+  restored.running = false;
+}
+
+void Heap::restore(Peak peak, uint64_t last_tick) {
+  peak_ = peak;
+  last_tick_ = last_tick;
+  counts_ = true;
+}
+
 void Heap::show_live(ImageAccount& image) {
   if (image.begun == 0) {
     for (HeapObserver* observer : observers_) observer->left(image.id, image.blocks);
@@ -523,6 +538,7 @@ void Heap::let_go(ImageAccount& image) {
     i->begun = 0;
     i->ghosts = {};
     i->spent = {};
+    // A child of a parent that had ended before brings us here again; its fork is gone by then.
     if (!i->parent) return;
 
     ImageAccount& parent = *i->parent;
@@ -546,6 +562,15 @@ void Heap::let_go(ImageAccount& image) {
 bool Heap::is_live(ImageId image, uint64_t address) {
   ImageAccount* asked = account(image);
   return asked && address != 0 && (asked->blocks.find(address) || inherits(*asked, address));
+}
+
+const Block* Heap::block(ImageId image, uint64_t address) const {
+  const ImageAccount* asked = account(image);
+  return asked && address != 0 ? asked->blocks.find(address) : nullptr;
+}
+
+void Heap::expect(ImageId image, uint64_t address) const {
+  if (const ImageAccount* asked = account(image)) asked->blocks.prefetch(address);
 }
 
 Totals Heap::totals() const {

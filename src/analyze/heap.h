@@ -136,12 +136,20 @@ class Heap : public trace::Listener {
   // Of the last event shown.
   uint64_t last_tick() const { return last_tick_; }
 
+  // The block at an address now, or nullptr; and what makes that fast some events later.
+  const Block* block(ImageId image, uint64_t address) const;
+  void expect(ImageId image, uint64_t address) const;
+
   // Of one image, selected or not, with its own highest sum.
   Totals totals(ImageId image) const;
   Peak peak(ImageId image) const;
 
   // To be called after the last event, if the stream may have ended inside an image.
   void finish();
+
+  // Instead of events: what they led to. See index.h.
+  void restore(const trace::Image& image, const Totals& totals, Peak peak);
+  void restore(Peak peak, uint64_t last_tick);
 
  private:
   struct ImageAccount;

@@ -62,14 +62,15 @@ struct ToyRecording {
 
   unsigned pick(unsigned below) { return static_cast<unsigned>(random() % below); }
 
-  std::unique_ptr<Reading> read(Window window = {}, TallyOptions options = {}) const {
+  std::unique_ptr<Reading> read(
+      Window window = {}, TallyOptions options = {},
+      std::unique_ptr<Naming> naming = std::make_unique<ToyNaming>()) const {
     auto accounts = std::make_unique<Accounts>(Selection{}, window, options);
     accounts->image_started(tables.images[0]);
     accounts->events(events);
     accounts->image_ended(tables.images[0]);
     accounts->finish();
-    return std::make_unique<Reading>("toy", tables, std::move(accounts),
-                                     std::make_unique<ToyNaming>());
+    return std::make_unique<Reading>("toy", tables, std::move(accounts), std::move(naming));
   }
 
  private:

@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
 #include <utility>
 
+#include "analyze/index_file.h"
 #include "analyze/symbol_naming.h"
 #include "trace/event_stream.h"
 
@@ -47,12 +51,80 @@ static Result<Window> window_of(const std::string& path, const Query& query) {
   return window;
 }
 
+// Whether to make an index, which takes some time and leaves a file, is worth it: where a pass over
+// the events takes about a second. MALLOSCOPE_INDEX=always or never has the last word.
+static bool deserves_index(const trace::Overview& overview) {
+  constexpr uint64_t kManyEvents = 5'000'000, kManyBytes = 16 << 20;
+  const char* word = std::getenv("MALLOSCOPE_INDEX");
+  if (word && std::string_view(word) == "always") return true;
+  return overview.events > kManyEvents || (overview.events == 0 && overview.bytes > kManyBytes);
+}
+
+namespace {
+struct Indexed {
+  trace::Tables tables;
+  std::unique_ptr<Accounts> accounts;
+};
+}  // namespace
+
+// What a pass over all events would give, without one, or with one that leaves an index for the
+// next time. Nothing, if that cannot be had or is not worth it; then nothing is wrong.
+static std::optional<Indexed> from_index(const std::string& path, const Query& query, Window window,
+                                         const TallyOptions& tally,
+                                         const std::function<void(double)>& progress) {
+  const char* word = std::getenv("MALLOSCOPE_INDEX");
+  if (!Index::suits(tally) || (word && std::string_view(word) == "never")) return std::nullopt;
+  Result<trace::Overview> overview = trace::overview(path);
+  if (!overview || !deserves_index(*overview)) return std::nullopt;
+  IndexTimes times(overview->header, overview->end_tick);
+  if ((window.from_tick != 0 && !times.begins_step(window.from_tick)) ||
+      (window.to_tick != UINT64_MAX && !times.is_cut(window.to_tick)))
+    return std::nullopt;
+  TraceStamp stamp = TraceStamp::of(path, *overview);
+  std::optional<trace::Tables> tables;
+  auto answer = [&](const std::string& place) -> std::unique_ptr<Accounts> {
+    std::unique_ptr<Index> index = open_index(place, stamp, times);
+    if (!index) return nullptr;
+    if (!tables) {
+      trace::Listener nobody;
+      Result<trace::Tables> read = trace::stream(path, &nobody, {{}, false});
+      if (!read) return nullptr;
+      tables = std::move(*read);
+    }
+    tables->events = index->facts().events;
+    return index->answer(*tables, query.selection, window, tally);
+  };
+  std::vector<std::string> places = index_places(path);
+  for (const std::string& place : places)
+    if (std::unique_ptr<Accounts> accounts = answer(place))
+      return Indexed{std::move(*tables), std::move(accounts)};
+  if (tables) return std::nullopt;  // There is an index, but this it cannot answer.
+  for (const std::string& place : places) {
+    Built built = build_index(path, *overview, place, progress, &tables);
+    if (built == Built::kNotHere) continue;
+    if (built == Built::kYes)
+      if (std::unique_ptr<Accounts> accounts = answer(place))
+        return Indexed{std::move(*tables), std::move(accounts)};
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 Result<std::unique_ptr<Reading>> Reading::open(const std::string& path, const Query& query,
                                                Hooks hooks) {
   Result<Window> window = window_of(path, query);
   if (!window) return std::unexpected(window.error());
   TallyOptions tally = query.tally;
   if (!query.threads.empty()) tally.by_thread = true;
+  if (!hooks.attach) {
+    if (auto indexed = from_index(path, query, *window, tally, hooks.progress)) {
+      auto naming =
+          std::make_unique<SymbolNaming>(query, indexed->tables.names, std::move(hooks.naming));
+      indexed->tables.names = {};
+      return std::make_unique<Reading>(path, std::move(indexed->tables),
+                                       std::move(indexed->accounts), std::move(naming));
+    }
+  }
   auto accounts = std::make_unique<Accounts>(query.selection, *window, tally);
   if (hooks.attach) hooks.attach(accounts.get());
   Result<trace::Tables> tables = trace::stream(path, accounts.get(), {std::move(hooks.progress)});

@@ -6,13 +6,91 @@
 namespace malloscope::analyze {
 
 // By its name, or its number.
-bool RowSelector::thread_matches(const trace::Image& image, ThreadId thread) const {
-  if (raw(thread) == 0 || raw(thread) > image.threads.size()) return false;
-  const trace::Thread& found = image.threads[raw(thread) - 1];
-  std::string tid = std::to_string(found.tid);
-  return std::any_of(threads_.begin(), threads_.end(), [&](const Pattern& pattern) {
-    return pattern.text() == tid || pattern.matches(found.name);
-  });
+bool RowSelector::thread_matches(ImageId image, ThreadId thread) {
+  const std::vector<trace::Thread>& threads = reading_.tables().image(image).threads;
+  if (raw(thread) == 0 || raw(thread) > threads.size()) return false;
+  auto [known, fresh] = thread_matches_.try_emplace(uint64_t{raw(image)} << 32 | raw(thread));
+  if (fresh) {
+    const trace::Thread& found = threads[raw(thread) - 1];
+    std::string tid = std::to_string(found.tid);
+    known->second = std::any_of(threads_.begin(), threads_.end(), [&](const Pattern& pattern) {
+      return pattern.text() == tid || pattern.matches(found.name);
+    });
+  }
+  return known->second;
+}
+
+bool RowSelector::module_matches(const std::string& module) {
+  auto [known, fresh] = module_matches_.try_emplace(module);
+  if (fresh) known->second = matches_any(filter_.modules, module);
+  return known->second;
+}
+
+bool RowSelector::focused(ImageId image, trace::StackNode node) {
+  if (filter_.focus.empty() && filter_.ignore.empty()) return true;
+  if (raw(image) >= met_.size()) met_.resize(raw(image) + size_t{1});
+  std::vector<uint8_t>& met = met_[raw(image)];
+  const trace::StackTable& stacks = reading_.tables().image(image).stacks;
+  if (met.empty()) {
+    met.resize(stacks.node_count());
+    met[0] = kKnown;
+  }
+  way_.clear();
+  for (; !met[static_cast<size_t>(node)]; node = stacks.outer(node)) way_.push_back(node);
+  uint8_t all = met[static_cast<size_t>(node)];
+  for (size_t i = way_.size(); i-- > 0;) {
+    for (FrameId frame : reading_.frames().at(image, way_[i])) {
+      if (!filter_.focus.empty() && matches(&focus_, filter_.focus, frame)) all |= kFocus;
+      if (!filter_.ignore.empty() && matches(&ignore_, filter_.ignore, frame)) all |= kIgnore;
+    }
+    met[static_cast<size_t>(way_[i])] = all;
+  }
+  return (filter_.focus.empty() || all & kFocus) && !(all & kIgnore);
+}
+
+bool RowSelector::select(const Row& row, Place* innermost) {
+  if (!threads_.empty() && !thread_matches(row.image, row.thread)) return false;
+  FrameTable& table = reading_.frames();
+  const trace::StackTable& stacks = reading_.tables().image(row.image).stacks;
+  trace::StackNode whole = stacks.node(row.stack);
+  Place place = {whole, 0};
+  if (fold_plumbing_) {
+    auto found = [&] {
+      for (place.node = whole; place.node != trace::StackNode::kRoot;
+           place.node = stacks.outer(place.node)) {
+        std::span<const FrameId> here = table.at(row.image, place.node);
+        for (place.frame = 0; place.frame < here.size(); ++place.frame)
+          if (!table.frame(here[place.frame]).plumbing) return true;
+      }
+      return false;
+    };
+    if (!found()) place = {whole, 0};  // Nobody else to blame.
+  }
+  if (!filter_.modules.empty() &&
+      !module_matches(table.frame(table.at(row.image, place.node)[place.frame]).module))
+    return false;
+  if (!focused(row.image, whole)) return false;
+  *innermost = place;
+  return true;
+}
+
+bool RowSelector::select(const Row& row, std::optional<FrameId>* site) {
+  site->reset();
+  const trace::StackTable& stacks = reading_.tables().image(row.image).stacks;
+  if (!shares_outer_ends() || !stacks.defined(row.stack)) {
+    if (!select(row, &shown_)) return false;
+    if (!shown_.empty()) *site = shown_.front();
+    return true;
+  }
+  Place place;
+  if (!select(row, &place)) return false;
+  for (; place.node != trace::StackNode::kRoot; place = {stacks.outer(place.node), 0})
+    for (FrameId frame : reading_.frames().at(row.image, place.node).subspan(place.frame))
+      if (shows(frame)) {
+        *site = frame;
+        return true;
+      }
+  return true;
 }
 
 bool RowSelector::matches(Known* known, const std::vector<Pattern>& patterns, FrameId frame) {
@@ -34,8 +112,7 @@ bool RowSelector::folds(FrameId frame) {
 
 bool RowSelector::select(const Row& row, std::vector<FrameId>* shown) {
   shown->clear();
-  if (!threads_.empty() && !thread_matches(reading_.tables().image(row.image), row.thread))
-    return false;
+  if (!threads_.empty() && !thread_matches(row.image, row.thread)) return false;
   FrameTable& table = reading_.frames();
   table.stack(row.image, row.stack, &frames_);
 
@@ -44,12 +121,7 @@ bool RowSelector::select(const Row& row, std::vector<FrameId>* shown) {
     while (inner < frames_.size() && table.frame(frames_[inner]).plumbing) ++inner;
     if (inner == frames_.size()) inner = 0;  // Nobody else to blame.
   }
-  if (!filter_.modules.empty()) {
-    const std::string& module = table.frame(frames_[inner]).module;
-    auto [known, fresh] = module_matches_.try_emplace(module);
-    if (fresh) known->second = matches_any(filter_.modules, module);
-    if (!known->second) return false;
-  }
+  if (!filter_.modules.empty() && !module_matches(table.frame(frames_[inner]).module)) return false;
   auto any = [&](Known* known, const std::vector<Pattern>& patterns) {
     return std::any_of(frames_.begin(), frames_.end(),
                        [&](FrameId frame) { return matches(known, patterns, frame); });
@@ -73,8 +145,7 @@ bool RowSelector::select(const Row& row, std::vector<FrameId>* shown) {
     if (match > inner) outer = match;
   }
   for (size_t i = inner; i < outer; ++i)
-    if ((filter_.hide.empty() || !matches(&hide_, filter_.hide, frames_[i])) && !folds(frames_[i]))
-      shown->push_back(frames_[i]);
+    if (shows(frames_[i])) shown->push_back(frames_[i]);
   return true;
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows a query is about, and which frames of their stacks are shown.
+// Which rows a query is about, and which frames of their stacks are shown. Stacks share
+// their outer ends; where what is shown of a stack depends on nothing further in,
+// a row is answered by a place in the tree of stacks instead of a list of frames.
 
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -28,13 +31,33 @@ class RowSelector {
   // if all are hidden.
   bool select(const Row& row, std::vector<FrameId>* shown);
 
+  // Whether no frames are cut off on the outside or below some function.
+  bool shares_outer_ends() const {
+    return filter_.only_under.empty() && rules_.cut_above.empty() && rules_.cut_below.empty();
+  }
+  // Only then: what is shown are the frames from here on that are shows()n. The stack must be
+  // defined.
+  struct Place {
+    trace::StackNode node = trace::StackNode::kRoot;
+    size_t frame = 0;  // Of those at the node, innermost inlined first.
+  };
+  bool select(const Row& row, Place* innermost);
+  // As the first select(), if only the innermost frame that is shown matters; none: all are hidden.
+  bool select(const Row& row, std::optional<FrameId>* site);
+  bool shows(FrameId frame) {
+    return (filter_.hide.empty() || !matches(&hide_, filter_.hide, frame)) && !folds(frame);
+  }
+
  private:
   // By FrameId: whether a pattern matches. -1: not known yet.
   using Known = std::vector<int8_t>;
   bool matches(Known* known, const std::vector<Pattern>& patterns, FrameId frame);
   // Whether rules fold the frame into its caller.
   bool folds(FrameId frame);
-  bool thread_matches(const trace::Image& image, ThreadId thread) const;
+  bool thread_matches(ImageId image, ThreadId thread);
+  bool module_matches(const std::string& module);
+  // Whether a frame of the stack matches a pattern of `focus` and none of `ignore`.
+  bool focused(ImageId image, trace::StackNode node);
 
   Reading& reading_;
   FrameFilter filter_;
@@ -43,7 +66,12 @@ class RowSelector {
   bool fold_plumbing_;
   Known focus_, ignore_, under_, hide_, fold_, above_, below_;
   std::unordered_map<std::string, bool> module_matches_;
-  std::vector<FrameId> frames_;
+  std::unordered_map<uint64_t, bool> thread_matches_;  // By image and thread.
+  // By image and node: what matches there or further out.
+  enum : uint8_t { kKnown = 1, kFocus = 2, kIgnore = 4 };
+  std::vector<std::vector<uint8_t>> met_;
+  std::vector<trace::StackNode> way_;
+  std::vector<FrameId> frames_, shown_;  // Scratch.
 };
 
 }  // namespace malloscope::analyze

@@ -72,6 +72,23 @@ bool Tally::wants(const ImageCells& cells, const Block& block) const {
          (cells.strangers.empty() || !cells.strangers.contains(block.address));
 }
 
+size_t Tally::place_of(ImageCells& cells, const Key& key) {
+  if ((cells.keys.size() + 1) * 8 >= cells.places.size() * 5) {
+    cells.places.assign(std::max<size_t>(64, cells.places.size() * 2), 0);
+    for (uint32_t i = 0; i < cells.keys.size(); ++i) {
+      size_t at = KeyHash()(cells.keys[i]) & (cells.places.size() - 1);
+      while (cells.places[at] != 0) at = (at + 1) & (cells.places.size() - 1);
+      cells.places[at] = i + 1;
+    }
+  }
+  size_t mask = cells.places.size() - 1, at = KeyHash()(key) & mask;
+  for (; cells.places[at] != 0; at = (at + 1) & mask)
+    if (cells.keys[cells.places[at] - 1] == key) return cells.places[at] - 1;
+  cells.keys.push_back(key);
+  cells.places[at] = static_cast<uint32_t>(cells.keys.size());
+  return cells.keys.size() - 1;
+}
+
 size_t Tally::place_of(ImageCells& cells, const Block& block) {
   size_t place = raw(block.stack);
   if (!plain_) {
@@ -80,9 +97,7 @@ size_t Tally::place_of(ImageCells& cells, const Block& block) {
                !options_.by_size     ? 0
                : options_.exact_size ? block.size
                                      : size_class(block.size)};
-    auto [found, fresh] = cells.places.try_emplace(key, cells.keys.size());
-    if (fresh) cells.keys.push_back(key);
-    place = found->second;
+    place = place_of(cells, key);
   }
   if (place >= cells.cells.size()) {
     size_t room = std::max(place + 1, cells.cells.size() * 2);
@@ -224,6 +239,25 @@ void Tally::image_ended(ImageId image) {
   ImageCells& cells = cells_of(image);
   for (size_t i = 0; i < cells.cells.size(); ++i) touch(cells, i);
   cells.ended = true;
+}
+
+void Tally::restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
+                    const Counts& counts) {
+  ImageCells& cells = cells_of(image);
+  Block block;
+  block.stack = stack;
+  block.thread = thread;
+  block.size = size_class == 0 ? 0 : uint64_t{1} << (size_class - 1);
+  if (!wants(cells, block)) return;
+  Cell& cell = cells.cells[place_of(cells, block)];
+  cell.allocations += counts.allocations;
+  cell.reallocations += counts.reallocations;
+  cell.allocated_bytes += counts.allocated_bytes;
+  cell.live_bytes += counts.live_bytes;
+  cell.live_blocks += counts.live_blocks;
+  cell.temporary += counts.temporary;
+  cell.peak_bytes += counts.peak_bytes;
+  cell.peak_epoch = heap_.peak_epoch();
 }
 
 std::optional<Row> Tally::row_at(ImageId image, size_t place) const {

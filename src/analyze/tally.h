@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -107,6 +106,11 @@ class Tally : public HeapObserver {
         if (std::optional<Row> row = row_at(ImageId{image}, i)) visit(*row);
   }
 
+  // Instead of being told of blocks: adds what became of those of one stack, thread and size
+  // class. In the order in which a look at all blocks would have met them. See index.h.
+  void restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
+               const Counts& counts);
+
   void image_started(const trace::Image& image) override;
   void made(ImageId image, const Block& block, const wire::Event& event, bool counts) override;
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event& event,
@@ -142,7 +146,7 @@ class Tally : public HeapObserver {
     std::vector<Details> details;  // Beside `cells`.
     // With a row for each stack alone, a cell's place is the stack's number.
     std::vector<Key> keys;
-    std::unordered_map<Key, size_t, KeyHash> places;
+    std::vector<uint32_t> places;  // Open addressing: a key's number, + 1.
     // Blocks not looked at although their size and birth would be right: they were
     // reallocated from one that was there before the window.
     std::unordered_set<uint64_t> strangers;
@@ -151,6 +155,7 @@ class Tally : public HeapObserver {
   bool wants(const ImageCells& cells, const Block& block) const;
   ImageCells& cells_of(ImageId image);
   size_t place_of(ImageCells& cells, const Block& block);
+  static size_t place_of(ImageCells& cells, const Key& key);
   void add_overhead(const Block& block, Details* details) const;
   // The cell, its share of the peak so far made safe from the change to come.
   Cell& touch(ImageCells& cells, size_t place);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <unordered_map>
 
 #include "analyze/profile_views.h"
@@ -79,14 +80,13 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
   RowSelector selector(reading, query);
   std::vector<Group> groups;
   std::unordered_map<std::string, size_t> places;
-  std::vector<FrameId> shown;
+  std::optional<FrameId> innermost;
   Amounts total, unknown_type;
   Types types(reading);
   reading->for_each_row([&](const Row& row) {
-    if (!selector.select(row, &shown)) return;
-    FrameTable& frames = reading->frames();
+    if (!selector.select(row, &innermost)) return;
     static const Frame kHidden = {"[hidden]", "", 0, "", false};
-    const Frame& site = shown.empty() ? kHidden : frames.frame(shown.front());
+    const Frame& site = innermost ? reading->frames().frame(*innermost) : kHidden;
     Group fresh;
     std::string key;
     switch (options.by) {

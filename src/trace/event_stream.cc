@@ -6,6 +6,7 @@
 #include "trace/event_stream.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 
@@ -53,6 +54,7 @@ class Stream {
     });
     if (!chunks) return std::unexpected(chunks.error());
     order_announcements();
+    if (!options_.events) chunks->leave_out_events();
     Chunk chunk = {};
     for (;;) {
       Result<bool> next = chunks->next(&chunk);
@@ -71,6 +73,7 @@ class Stream {
     }
     if (tables_.header.version == 0) return chunks->nothing();
     tables_.file_bytes = chunks->bytes();
+    for (Image& image : tables_.images) image.stacks.all_defined();
     tables_.complete = tables_.end_tick.has_value() && tables_.incomplete_because.empty();
     if (!tables_.end_tick) tables_.incomplete_because = chunks->why_no_end();
     return std::move(tables_);
@@ -360,12 +363,18 @@ Result<Overview> overview(const std::string& path) {
   auto reader = FileReader::open(path);
   if (!reader) return std::unexpected(reader.error());
   Overview found;
+  found.bytes = reader->bytes();
   Chunk chunk = {};
   for (;;) {
     auto next = reader->skip(&chunk);
     if (!next) return std::unexpected(next.error());
     if (*next != Next::kChunk) break;
     found.end_tick = std::max(found.end_tick, chunk.last_tick);
+    const uint64_t witness[] = {found.fingerprint, static_cast<uint64_t>(chunk.type),
+                                chunk.offset,      chunk.first_tick,
+                                chunk.last_tick,   chunk.checksum};
+    found.fingerprint = XXH3_64bits(witness, sizeof witness);
+    found.images += chunk.type == ChunkType::kImageStart;
     if (chunk.type != ChunkType::kHeader && chunk.type != ChunkType::kEnd) continue;
     reader->step_back();
     next = reader->next(&chunk);
@@ -379,6 +388,7 @@ Result<Overview> overview(const std::string& path) {
       good = wire::unpack(&in, &record) && record.sensible();
       if (good) set_clock(&found.header, record.cycles_per_second);
       if (good) found.end_tick = record.tick;
+      if (good) found.events = record.events;
     }
     if (!good)
       return fail(

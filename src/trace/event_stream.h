@@ -34,6 +34,9 @@ class Listener {
 struct StreamOptions {
   // Called now and then with the share of the file that has been read.
   std::function<void(double)> progress;
+  // False: events are neither read nor shown, and Tables::events stays 0. What is in their chunks
+  // is not even checked.
+  bool events = true;
 };
 
 // What is known without reading the events: the clock, and when the recording ended (or, if it
@@ -41,6 +44,10 @@ struct StreamOptions {
 struct Overview {
   Header header;
   uint64_t end_tick = 0;
+  uint64_t events = 0;  // As the recorder counted them; 0 if it did not finish.
+  uint64_t images = 0;
+  uint64_t bytes = 0;        // Of the file.
+  uint64_t fingerprint = 0;  // Another, if a chunk is: made of all their checksums.
 };
 Result<Overview> overview(const std::string& path);
 

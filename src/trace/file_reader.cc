@@ -72,7 +72,12 @@ Result<Next> FileReader::skip(Chunk* chunk) {
   wire::ChunkHeader head;
   auto found = header(&head);
   if (!found || *found != Next::kChunk) return found;
-  *chunk = {static_cast<wire::ChunkType>(head.type), at_, head.first_tick, head.last_tick, {}};
+  *chunk = {static_cast<wire::ChunkType>(head.type),
+            at_,
+            head.first_tick,
+            head.last_tick,
+            head.checksum,
+            {}};
   before_ = at_;
   at_ += sizeof head + head.stored_bytes;
   ++sequence_;
@@ -89,7 +94,12 @@ Result<Next> FileReader::next(Chunk* chunk) {
     return fail(fmt::format("cannot read {}: {}", path_, strerror(errno)));
   if (wire::checksum(head, stored_) != head.checksum)
     return fail(fmt::format("{} is damaged at byte {}: the checksum is wrong", path_, at_));
-  *chunk = {static_cast<wire::ChunkType>(head.type), at_, head.first_tick, head.last_tick, stored_};
+  *chunk = {static_cast<wire::ChunkType>(head.type),
+            at_,
+            head.first_tick,
+            head.last_tick,
+            head.checksum,
+            stored_};
   if (head.flags & wire::kCompressed) {
     auto plain = wire::decompress(zstd_, stored_, head.raw_bytes);
     if (!plain)

@@ -20,6 +20,7 @@ struct Chunk {
   uint64_t offset;  // Of the chunk in the file.
   uint64_t first_tick;
   uint64_t last_tick;
+  uint64_t checksum;                 // Of header and payload, as the file has it.
   std::span<const uint8_t> payload;  // Decompressed; valid until the next call.
 };
 

@@ -3,21 +3,58 @@
 #include "trace/tables.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <random>
 
 namespace malloscope::trace {
 
 // No recorder follows stacks deeper than this; a file that claims more is lying.
 static constexpr uint32_t kDeepest = 1 << 20;
 
+// One multiplier is drawn afresh in every run: a file cannot be made to fill the same places.
+static uint32_t hash_of(uint32_t outer, uint64_t address, uint32_t generation) {
+  static const uint64_t drawn = [] {
+    std::random_device random;
+    return (uint64_t{random()} << 32 | random()) | 1;
+  }();
+  uint64_t h = (address ^ uint64_t{generation} << 48) * 0x9e3779b97f4a7c15;
+  h = (h ^ h >> 32 ^ uint64_t{outer} << 16) * drawn;
+  return static_cast<uint32_t>(h >> 32);
+}
+
+void StackTable::make_places(size_t nodes) {
+  for (size_t i = hashes_.size(); i < nodes_.size(); ++i)
+    hashes_.push_back(
+        i == 0 ? 0
+               : hash_of(hashes_[index(nodes_[i].outer)], nodes_[i].address, nodes_[i].generation));
+  if (nodes * 8 < places_.size() * 5) return;
+  places_.assign(std::max<size_t>(64, std::bit_ceil(nodes * 2)), StackNode::kRoot);
+  size_t mask = places_.size() - 1;
+  for (size_t i = 1; i < nodes_.size(); ++i) {
+    size_t at = hashes_[i] & mask;
+    while (places_[at] != StackNode::kRoot) at = (at + 1) & mask;
+    places_[at] = static_cast<StackNode>(i);
+  }
+}
+
 // Every node knows one further out besides the next, at distances such that any is reached in a
 // number of steps that grows with the logarithm of the depth: a file may be made to ask for the
 // farthest every time. (Myers, "An applicative random-access stack".)
-StackNode StackTable::add(StackNode outer, uint64_t address, uint32_t generation) {
+StackNode StackTable::add(StackNode outer, uint64_t address, uint32_t generation, uint32_t hash) {
+  size_t mask = places_.size() - 1, at = hash & mask;
+  for (; places_[at] != StackNode::kRoot; at = (at + 1) & mask) {
+    const Node& known = nodes_[index(places_[at])];
+    if (known.address == address && known.outer == outer && known.generation == generation)
+      return places_[at];
+  }
   const Node& next = nodes_[index(outer)];
   const Node& far = nodes_[index(next.far)];
   bool even = next.depth - far.depth == far.depth - depth(far.far);
   auto node = static_cast<StackNode>(nodes_.size());
+  places_[at] = node;
   nodes_.push_back({address, outer, even ? far.far : outer, next.depth + 1, generation});
+  hashes_.push_back(hash);
   return node;
 }
 
@@ -41,7 +78,22 @@ bool StackTable::define(StackId id, StackId owner, uint32_t kept, uint32_t gener
   StackNode at = kept > 0 ? ancestor(node(owner), kept) : StackNode::kRoot;
   // The same address may mean another library by now.
   if (kept > 0 && this->generation(at) != generation) return false;
-  for (size_t i = 0; i < count; ++i) at = add(at, frames_outermost_first[i], generation);
+  make_places(nodes_.size() + count);
+  // Places depend on the frames alone, so memory is waited for once, not once for each of them.
+  constexpr size_t kAtOnce = 64;
+  for (size_t i = 0; i < count;) {
+    size_t some = std::min(kAtOnce, count - i);
+    std::array<uint32_t, kAtOnce> hashes;
+    uint32_t hash = hashes_[index(at)];
+    for (size_t k = 0; k < some; ++k) {
+      hashes[k] = hash = hash_of(hash, frames_outermost_first[i + k], generation);
+      __builtin_prefetch(&places_[hash & (places_.size() - 1)]);
+    }
+    for (size_t k = 0; k < some; ++k)
+      __builtin_prefetch(&nodes_[index(places_[hashes[k] & (places_.size() - 1)])]);
+    for (size_t k = 0; k < some; ++k, ++i)
+      at = add(at, frames_outermost_first[i], generation, hashes[k]);
+  }
   if (defs_[number].node == StackNode::kRoot) ++count_;
   defs_[number] = {at, generation, flags};
   return true;

@@ -61,6 +61,9 @@ class StackTable {
   uint32_t generation(StackNode node) const { return nodes_[index(node)].generation; }
   size_t node_count() const { return nodes_.size(); }
 
+  // Gives back what only define() needs; another define() is slow.
+  void all_defined() { places_ = {}, hashes_ = {}; }
+
  private:
   struct Def {
     StackNode node = StackNode::kRoot;
@@ -77,10 +80,15 @@ class StackTable {
   static size_t index(StackNode node) { return static_cast<size_t>(node); }
   uint32_t depth(StackNode node) const { return nodes_[index(node)].depth; }
   StackNode ancestor(StackNode node, uint32_t depth) const;
-  StackNode add(StackNode outer, uint64_t address, uint32_t generation);
+  // The node below `outer`, which may be there already: stacks that share their outer frames share
+  // the nodes, whichever of them was named as the owner. `hash` is that of the way to it.
+  StackNode add(StackNode outer, uint64_t address, uint32_t generation, uint32_t hash);
+  void make_places(size_t nodes);
 
   std::vector<Def> defs_;
   std::vector<Node> nodes_ = std::vector<Node>(1);
+  std::vector<StackNode> places_;  // Open addressing, by the hash of the way to a node ...
+  std::vector<uint32_t> hashes_;   // ... which is kept for every node.
   uint64_t count_ = 0;
 };
 

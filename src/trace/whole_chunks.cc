@@ -43,6 +43,9 @@ Result<bool> WholeChunks::next(Chunk* chunk) {
     bool beyond = chunk->offset >= whole_;
     bool wanted = !beyond || chunk->type == ChunkType::kNames ||
                   (chunk->type == ChunkType::kEnd && !half_epoch_);
+    if (!events_ && !beyond &&
+        (chunk->type == ChunkType::kEvents || chunk->type == ChunkType::kMappings))
+      continue;
     if (!wanted && !ended_) {
       half_epoch_ = true;
       continue;

@@ -19,6 +19,8 @@ class WholeChunks {
   using Look = std::function<bool(const Chunk&)>;
   static Result<WholeChunks> open(const std::string& path, const Look& look);
 
+  // Chunks of events and mappings are not shown, nor is what they hold checked.
+  void leave_out_events() { events_ = false; }
   // The next one; false if there is none.
   Result<bool> next(Chunk* chunk);
 
@@ -38,6 +40,7 @@ class WholeChunks {
   FileReader reader_;
   std::string path_;
   uint64_t whole_ = 0;  // Chunks that begin before this belong to whole epochs.
+  bool events_ = true;
   bool cut_ = false, half_epoch_ = false, ended_ = false;
 };
 

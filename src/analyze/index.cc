@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Amounts of a window are sums over its steps; what is live at its end is the sum over all steps up
+// to there. The peak of a window is that of the first of its highest steps, or what was there when
+// it began; and a cell's share of it is what the cell had at that step's beginning and the share's
+// part in the step. Long runs of steps are taken from the groups.
+
+#include "analyze/index.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analyze/time_point.h"
+
+namespace malloscope::analyze {
+
+IndexTimes::IndexTimes(const trace::Header& header, uint64_t end_tick) {
+  for (uint32_t i = 0; i < kCuts; ++i) {
+    // The very number that TimePoint::parse makes of "41.3%".
+    TimePoint point = {TimePoint::Kind::kShare, 0, static_cast<double>(i) / 10 / 100};
+    cuts[i] = tick_of(point, header, std::max(end_tick, header.start_tick), 0);
+  }
+}
+
+uint32_t IndexTimes::step_of(uint64_t tick) const {
+  auto cut = std::lower_bound(cuts.begin(), cuts.end(), tick);
+  auto before = static_cast<uint32_t>(cut - cuts.begin());  // Cuts below the tick.
+  return 2 * before + (cut != cuts.end() && *cut == tick);
+}
+
+uint64_t IndexTimes::begin_of(uint32_t step) const {
+  if (step == 0) return 0;
+  return step % 2 == 1 ? cuts[step / 2] : cuts[step / 2 - 1] + 1;
+}
+
+// Sums of what a file says may overflow, but must not surprise.
+static void add_to(int64_t* sum, int64_t value) {
+  *sum = static_cast<int64_t>(static_cast<uint64_t>(*sum) + static_cast<uint64_t>(value));
+}
+
+// The running sum in a window: its highest, and the step that is in.
+struct Index::Course {
+  Peak peak;
+  uint32_t peak_step = IndexFacts::kNever;  // kNever: when the window began.
+  bool own = false;                         // Of one process of several.
+};
+
+Index::Course Index::course(Selection selection, Window window, uint32_t first,
+                            uint32_t last) const {
+  Course course;
+  course.own = selection.pid && facts_.several_processes;
+  uint64_t start = 0;
+  auto meet = [&](uint32_t step, uint64_t bytes, uint64_t tick) {
+    if (bytes <= course.peak.bytes) return;
+    course.peak = {bytes, tick};
+    course.peak_step = step;
+  };
+  auto begin = [&] {
+    if (window.from_tick != 0) course.peak = {start, window.from_tick};
+  };
+  if (!course.own) {
+    if (first > 0) start = facts_.steps[first - 1].end_bytes;
+    begin();
+    for (uint32_t step = first; step <= last; ++step)
+      meet(step, facts_.steps[step].peak_bytes, facts_.steps[step].peak_tick);
+    return course;
+  }
+  bool begun = false;
+  for (const IndexFacts::ProcessStep& here : facts_.process_steps) {
+    if (here.pid != *selection.pid) continue;
+    if (here.step < first) {
+      start = here.end_bytes;
+      continue;
+    }
+    if (!std::exchange(begun, true)) begin();
+    if (here.step <= last) meet(here.step, here.peak_bytes, here.peak_tick);
+  }
+  if (!begun) begin();
+  return course;
+}
+
+template <typename Visit>
+bool Index::cover(uint32_t first, uint32_t last, Visit&& visit) {
+  constexpr uint32_t kGroup = IndexTimes::kGroupSteps;
+  auto show = [&](IndexBlockReader* block) {
+    return block ? block->for_each(cells_.size(), visit) : !blocks_->damaged();
+  };
+  for (uint32_t step = first; step < last;) {
+    if (step % kGroup == 0 && step + kGroup <= last) {
+      if (!show(blocks_->group(step / kGroup))) return false;
+      step += kGroup;
+    } else {
+      if (!show(blocks_->step(step))) return false;
+      ++step;
+    }
+  }
+  return true;
+}
+
+bool Index::sum(const Course& course, uint32_t first, uint32_t last,
+                std::vector<IndexEntry>* cells) {
+  std::vector<IndexEntry>& sums = *cells;
+  sums.assign(cells_.size(), {});
+  auto add_live = [&](const IndexEntry& entry) {
+    add_to(&sums[entry.cell].live_bytes, entry.live_bytes);
+    add_to(&sums[entry.cell].live_blocks, entry.live_blocks);
+  };
+  auto add = [&](const IndexEntry& entry) {
+    IndexEntry& sum = sums[entry.cell];
+    sum.allocations += entry.allocations;
+    sum.reallocations += entry.reallocations;
+    sum.temporary += entry.temporary;
+    sum.allocated_bytes += entry.allocated_bytes;
+    add_live(entry);
+  };
+  auto add_peak = [&](const IndexEntry& entry) {
+    add(entry);
+    add_to(&sums[entry.cell].peak_bytes, course.own ? entry.own_peak_bytes : entry.peak_bytes);
+  };
+  bool begins_with_peak = course.peak_step == IndexFacts::kNever;
+  uint32_t peak = begins_with_peak ? first : course.peak_step;
+  if (!cover(0, first, add_live) || !cover(first, peak, add)) return false;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const IndexFacts::Image& image = facts_.images[raw(cells_[i].image) - 1];
+    bool gone = image.ended < peak;
+    if (!begins_with_peak && image.ended == peak)
+      gone = course.own ? image.before_own_peak : image.before_peak;
+    sums[i].peak_bytes = gone ? 0 : sums[i].live_bytes;
+    sums[i].own_peak_bytes = gone;  // Here: that nothing is to be added.
+  }
+  bool all = begins_with_peak ? cover(first, last + 1, add)
+                              : cover(peak, peak + 1, add_peak) && cover(peak + 1, last + 1, add);
+  for (IndexEntry& sum : sums)
+    if (sum.own_peak_bytes) sum.peak_bytes = 0;
+  return all;
+}
+
+bool Index::sum_up(std::vector<IndexEntry>* cells) {
+  uint32_t last = IndexTimes::kSteps - 1;
+  return sum(course({}, {}, 0, last), 0, last, cells);
+}
+
+void Index::restore_images(const trace::Tables& tables, Window window, uint32_t first,
+                           uint32_t last, Accounts* accounts) const {
+  struct State {
+    Totals totals;
+    Peak peak;
+    bool begun = false;
+  };
+  std::vector<State> states(facts_.images.size());
+  auto begin = [&](size_t image) {
+    State& state = states[image];
+    if (std::exchange(state.begun, true) || window.from_tick == 0) return;
+    if (facts_.images[image].announced < first)
+      state.peak = {state.totals.live_bytes, window.from_tick};
+  };
+  for (const IndexFacts::ImageStep& here : facts_.image_steps) {
+    size_t image = raw(here.image) - size_t{1};
+    State& state = states[image];
+    if (here.step > last) continue;
+    if (here.step < first) {
+      state.totals.live_bytes += here.change.live_bytes;
+      state.totals.live_blocks += here.change.live_blocks;
+      continue;
+    }
+    begin(image);
+    state.totals += here.change;
+    if (here.peak.bytes > state.peak.bytes) state.peak = here.peak;
+  }
+  for (size_t i = 0; i < states.size(); ++i) {
+    begin(i);
+    if (facts_.images[i].announced != IndexFacts::kNever)
+      accounts->restore(tables.images[i], states[i].totals, states[i].peak);
+  }
+}
+
+bool Index::suits(const TallyOptions& options) {
+  auto begins_class = [](uint64_t size) { return (size & (size - 1)) == 0; };
+  return !options.details && !(options.by_size && options.exact_size) &&
+         begins_class(options.min_size) && begins_class(options.max_size + 1);
+}
+
+std::unique_ptr<Accounts> Index::answer(const trace::Tables& tables, Selection selection,
+                                        Window window, TallyOptions options) {
+  bool from = window.from_tick != 0, to = window.to_tick != UINT64_MAX;
+  if (!suits(options) || (from && options.only_made_in_window)) return nullptr;
+  if (tables.images.size() != facts_.images.size()) return nullptr;
+  if (from && !facts_.times.begins_step(window.from_tick)) return nullptr;
+  if (to && !facts_.times.is_cut(window.to_tick)) return nullptr;
+  uint32_t first = from ? facts_.times.step_of(window.from_tick) : 0;
+  uint32_t last = to ? facts_.times.step_of(window.to_tick) : IndexTimes::kSteps - 1;
+  if (first > last || (to && facts_.steps[last].mixed)) return nullptr;
+  // A window is begun by its first event; without one, by the end of all, which may be another.
+  bool any = false;
+  for (uint32_t step = first; step <= last; ++step) any |= facts_.steps[step].events > 0;
+  if (from && !any) return nullptr;
+  std::vector<bool> selected(tables.images.size());
+  for (size_t i = 0; i < selected.size(); ++i) {
+    if (facts_.images[i].pid != tables.images[i].pid) return nullptr;
+    selected[i] = selection.contains(tables.images[i]);
+  }
+  if (std::find(selected.begin(), selected.end(), true) == selected.end()) return nullptr;
+  for (const IndexCell& cell : cells_)  // A file may say anything.
+    if (cell.stack != StackId::kNone && !tables.image(cell.image).stacks.defined(cell.stack))
+      return nullptr;
+
+  auto accounts = std::make_unique<Accounts>(selection, window, options);
+  restore_images(tables, window, first, last, accounts.get());
+  Course course = this->course(selection, window, first, last);
+  accounts->restore(course.peak, facts_.last_tick);
+  auto restore = [&](const IndexEntry& sum) {
+    const IndexCell& cell = cells_[sum.cell];
+    if (!selected[raw(cell.image) - 1]) return;
+    Counts counts;
+    counts.allocations = sum.allocations;
+    counts.reallocations = sum.reallocations;
+    counts.allocated_bytes = sum.allocated_bytes;
+    counts.live_bytes = static_cast<uint64_t>(sum.live_bytes);
+    counts.live_blocks = static_cast<uint64_t>(sum.live_blocks);
+    counts.temporary = sum.temporary;
+    counts.peak_bytes = static_cast<uint64_t>(sum.peak_bytes);
+    accounts->tally_to_restore()->restore(cell.image, cell.stack, cell.thread, cell.size_class,
+                                          counts);
+  };
+  if (first == 0 && last == IndexTimes::kSteps - 1 && !course.own) {
+    IndexBlockReader* whole = blocks_->whole();
+    if (whole ? !whole->for_each(cells_.size(), restore) : blocks_->damaged()) return nullptr;
+    return accounts;
+  }
+  std::vector<IndexEntry> sums;
+  if (!sum(course, first, last, &sums)) return nullptr;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    sums[i].cell = static_cast<uint32_t>(i);
+    restore(sums[i]);
+  }
+  return accounts;
+}
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// An index: what a trace's events add up to in each of many parts of its time, so that a second
+// question needs no second look at the events. It answers only what it can answer exactly as a
+// look at all events would (docs/index.md); for anything else it has no answer.
+//
+// The recording's time is cut at each tenth of a percent: kCuts ticks, which are what "41.3%"
+// means as well. A step is the time between two cuts, or the one tick of a cut, since an event in
+// that very tick belongs to what begins and to what ends there:
+//
+//     ticks    ... < cut 0 | cut 0 | between | cut 1 | between | ... | cut 1000 | > cut 1000
+//     step           0         1        2        3        4             2001        2002
+
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/accounts.h"
+#include "analyze/index_block.h"
+#include "trace/event_stream.h"
+
+namespace malloscope::analyze {
+
+struct IndexTimes {
+  static constexpr uint32_t kCuts = 1001;
+  static constexpr uint32_t kSteps = 2 * kCuts + 1;
+  // Steps that are also summed up together.
+  static constexpr uint32_t kGroupSteps = 64;
+
+  std::array<uint64_t, kCuts> cuts = {};  // Never sinking.
+
+  IndexTimes() = default;
+  IndexTimes(const trace::Header& header, uint64_t end_tick);
+  uint32_t step_of(uint64_t tick) const;
+  bool is_cut(uint64_t tick) const { return step_of(tick) % 2 == 1; }
+  bool begins_step(uint64_t tick) const { return begin_of(step_of(tick)) == tick; }
+  // The first tick of a step.
+  uint64_t begin_of(uint32_t step) const;
+};
+
+// What is known of the trace besides what belongs to cells.
+struct IndexFacts {
+  static constexpr uint32_t kNever = UINT32_MAX;
+
+  struct Step {
+    uint64_t events = 0;
+    bool mixed = false;  // An event of it, or of one before it, came after one of a later step.
+    // The highest that all processes together had, with its tick (0: at its beginning), and what
+    // they had at its end.
+    uint64_t peak_bytes = 0, peak_tick = 0, end_bytes = 0;
+  };
+  struct Image {
+    int pid = 0;
+    uint32_t announced = kNever;  // The step that it was told of in.
+    uint32_t ended = kNever;
+    // Whether it ended before the highest moment of that step: of all processes, of its own.
+    bool before_peak = false, before_own_peak = false;
+  };
+  // Of an image in a step, if anything happened in it.
+  struct ImageStep {
+    uint32_t step = 0;
+    ImageId image = ImageId::kNone;
+    Totals change;  // Modulo 2^64.
+    Peak peak;      // The highest in the step, with tick 0 if it is what was there before.
+  };
+  // Of a process in a step, likewise; only if there are several.
+  struct ProcessStep {
+    uint32_t step = 0;
+    int pid = 0;
+    uint64_t peak_bytes = 0, peak_tick = 0, end_bytes = 0;
+  };
+
+  IndexTimes times;
+  uint64_t events = 0;     // As Tables::events.
+  uint64_t last_tick = 0;  // As Heap::last_tick().
+  bool several_processes = false;
+  std::vector<Step> steps = std::vector<Step>(IndexTimes::kSteps);
+  std::vector<Image> images;               // By id - 1.
+  std::vector<ImageStep> image_steps;      // By step.
+  std::vector<ProcessStep> process_steps;  // By step.
+};
+
+// All that is in totals, for sums and differences of everything.
+using TotalsNumbers = std::array<uint64_t, sizeof(Totals) / sizeof(uint64_t)>;
+inline TotalsNumbers numbers_of(const Totals& totals) {
+  return std::bit_cast<TotalsNumbers>(totals);
+}
+
+struct IndexCell {
+  ImageId image = ImageId::kNone;
+  StackId stack = StackId::kNone;
+  ThreadId thread = ThreadId::kNone;
+  unsigned size_class = 0;
+};
+
+// Where the blocks come from; index_file.h has the one that reads files.
+class IndexBlocks {
+ public:
+  virtual ~IndexBlocks() = default;
+  // nullptr: nothing happened, or the block is damaged, which `damaged` tells.
+  virtual IndexBlockReader* step(uint32_t step) = 0;
+  virtual IndexBlockReader* group(uint32_t group) = 0;
+  // All steps together; the shares of the peak are whole, those of the whole recording.
+  virtual IndexBlockReader* whole() = 0;
+  virtual bool damaged() const = 0;
+};
+
+class Index {
+ public:
+  // In the order in which the cells were first met.
+  Index(IndexFacts facts, std::vector<IndexCell> cells, std::unique_ptr<IndexBlocks> blocks)
+      : facts_(std::move(facts)), cells_(std::move(cells)), blocks_(std::move(blocks)) {}
+
+  const IndexFacts& facts() const { return facts_; }
+
+  // Whether a tally of that kind can be answered at all.
+  static bool suits(const TallyOptions& options);
+
+  // The accounts as a look at all events gives them; nullptr if that cannot be had from here.
+  std::unique_ptr<Accounts> answer(const trace::Tables& tables, Selection selection, Window window,
+                                   TallyOptions options);
+
+  // The amounts of all cells over the whole recording, with the shares of its peak, put together
+  // from the steps.
+  bool sum_up(std::vector<IndexEntry>* cells);
+
+ private:
+  struct Course;  // Of the running sum of the selected images.
+
+  Course course(Selection selection, Window window, uint32_t first, uint32_t last) const;
+  bool sum(const Course& course, uint32_t first, uint32_t last, std::vector<IndexEntry>* cells);
+  template <typename Visit>
+  bool cover(uint32_t first, uint32_t last, Visit&& visit);
+  void restore_images(const trace::Tables& tables, Window window, uint32_t first, uint32_t last,
+                      Accounts* accounts) const;
+
+  IndexFacts facts_;
+  std::vector<IndexCell> cells_;
+  std::unique_ptr<IndexBlocks> blocks_;
+};
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// The heap tells what happens to blocks; here it is added up by cell and step. A cell's numbers
+// of the present step stay in one cache line, and a bit tells that there are any, so that the end
+// of a step costs what was touched in it.
+
+#include "analyze/index_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace malloscope::analyze {
+
+namespace {
+
+constexpr uint32_t kMostCells = 50'000'000;
+constexpr unsigned kClassBits = 7;
+constexpr size_t kAtOnce = 64;
+
+uint64_t mix(uint32_t image, uint32_t stack, uint32_t thread_and_class) {
+  uint64_t h = (uint64_t{image} << 32 ^ stack) * 0x9e3779b97f4a7c15;
+  h = (h ^ h >> 32 ^ uint64_t{thread_and_class} << 17) * 0xd6e8feb86659fd93;
+  return h ^ h >> 29;
+}
+
+void set_bit(std::vector<uint64_t>* bits, size_t i) { (*bits)[i / 64] |= uint64_t{1} << i % 64; }
+
+// Which bits are set, in order; clears them.
+void take_bits(std::vector<uint64_t>* bits, std::vector<uint32_t>* order) {
+  order->clear();
+  for (size_t word = 0; word < bits->size(); ++word)
+    for (uint64_t left = std::exchange((*bits)[word], 0); left != 0; left &= left - 1)
+      order->push_back(static_cast<uint32_t>(word * 64) +
+                       static_cast<uint32_t>(__builtin_ctzll(left)));
+}
+
+// Calls visit(i) for each of `order`, with its state and sum on their way some calls before.
+template <typename States, typename Sums, typename Visit>
+void for_each_ahead(const std::vector<uint32_t>& order, const States& states, const Sums& sums,
+                    Visit&& visit) {
+  constexpr size_t kAhead = 12;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i + kAhead < order.size()) {
+      __builtin_prefetch(&states[order[i + kAhead]]);
+      __builtin_prefetch(&sums[order[i + kAhead]], 1);
+    }
+    visit(order[i]);
+  }
+}
+
+// Modulo 2^64: what has to be added to `before` to get `now`.
+Totals difference(const Totals& now, const Totals& before) {
+  TotalsNumbers numbers = numbers_of(now), less = numbers_of(before);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] -= less[i];
+  return std::bit_cast<Totals>(numbers);
+}
+
+}  // namespace
+
+IndexBuilder::IndexBuilder(const IndexTimes& times, bool several_processes, Sink sink)
+    : sink_(std::move(sink)), step_writer_(several_processes), group_writer_(false) {
+  facts_.times = times;
+  facts_.several_processes = several_processes;
+  next_tick_ = times.begin_of(1);
+  heap_.add_observer(&observer_);
+}
+
+IndexBuilder::ImageState& IndexBuilder::state_of(ImageId image) {
+  if (raw(image) >= images_.size()) {
+    images_.resize(raw(image) + size_t{1});
+    facts_.images.resize(raw(image));
+  }
+  return images_[raw(image)];
+}
+
+void IndexBuilder::image_started(const trace::Image& image) {
+  ImageState& state = state_of(image.id);
+  IndexFacts::Image& facts = facts_.images[raw(image.id) - 1];
+  facts.pid = image.pid;
+  if (facts.announced == IndexFacts::kNever) facts.announced = step_;
+  auto [process, fresh] =
+      process_of_pid_.try_emplace(image.pid, static_cast<uint32_t>(processes_.size()));
+  if (fresh) {
+    processes_.emplace_back();
+    pids_.push_back(image.pid);
+  }
+  state.process = process->second;
+  heap_.image_started(image);
+}
+
+void IndexBuilder::touch(Running& running) {
+  if (running.step == step_) return;
+  running.step = step_;
+  running.peak = {running.bytes, 0};
+  ++running.epoch;
+}
+
+void IndexBuilder::touch(ImageState& image, ImageId id) {
+  if (image.step == step_) return;
+  image.step = step_;
+  image.peak = {image.live_bytes, 0};
+  touched_images_.push_back(raw(id));
+  touch(all_);
+  Running& process = processes_[image.process];
+  if (process.step != step_) touched_processes_.push_back(image.process);
+  touch(process);
+}
+
+void IndexBuilder::events(std::span<const wire::Event> events) {
+  if (!events.empty()) facts_.last_tick = std::max(facts_.last_tick, events.back().tick);
+  size_t shown = 0;
+  for (size_t i = 0; i < events.size(); ++i) {
+    const wire::Event& event = events[i];
+    if (event.tick < low_tick_ || event.tick >= next_tick_) [[unlikely]] {
+      show(events.subspan(shown, i - shown));
+      shown = i;
+      uint32_t step = facts_.times.step_of(event.tick);
+      if (step > step_) advance(step);
+      for (; step < high_; ++step) facts_.steps[step].mixed = true;
+    }
+    if (event.image != last_image_) {
+      last_image_ = event.image;
+      if (raw(event.image) < images_.size() &&
+          facts_.images[raw(event.image) - 1].announced != IndexFacts::kNever)
+        touch(images_[raw(event.image)], event.image);
+    }
+  }
+  show(events.subspan(shown));
+}
+
+void IndexBuilder::show(std::span<const wire::Event> events) {
+  if (events.empty()) return;
+  facts_.steps[step_].events += events.size();
+  for (size_t i = 0; i < events.size(); i += kAtOnce) {
+    std::span<const wire::Event> some = events.subspan(i, std::min(kAtOnce, events.size() - i));
+    expect(some);
+    heap_.events(some);
+  }
+}
+
+// With a million stacks every event would wait for memory three times, one after the other: for its
+// block, for its stack's cell, for the cell. Here they wait for all of them together.
+void IndexBuilder::expect(std::span<const wire::Event> events) {
+  auto latest = [&](ImageId image, StackId stack) -> const uint32_t* {
+    if (raw(image) >= images_.size()) return nullptr;
+    const std::vector<uint32_t>& all = images_[raw(image)].latest;
+    return raw(stack) < all.size() ? &all[raw(stack)] : nullptr;
+  };
+  auto makes = [](const wire::Event& event) {
+    return event.kind == wire::Kind::kAlloc || event.kind == wire::Kind::kReallocEnd;
+  };
+  std::array<const uint32_t*, kAtOnce> where = {};
+  for (size_t i = 0; i < events.size(); ++i) {
+    heap_.expect(events[i].image, events[i].address);
+    if (!makes(events[i])) continue;
+    where[i] = latest(events[i].image, events[i].stack);
+    __builtin_prefetch(where[i]);
+  }
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (makes(events[i])) continue;
+    if (const Block* block = heap_.block(events[i].image, events[i].address))
+      where[i] = latest(events[i].image, block->stack);
+    __builtin_prefetch(where[i]);
+  }
+  for (const uint32_t* place : where)
+    if (place && *place != 0) __builtin_prefetch(&states_[*place - 1], 1);
+}
+
+void IndexBuilder::image_ended(const trace::Image& image) {
+  ImageState& state = state_of(image.id);
+  IndexFacts::Image& facts = facts_.images[raw(image.id) - 1];
+  heap_.image_ended(image);
+  if (facts.announced == IndexFacts::kNever || std::exchange(state.ended, true)) return;
+  // Events may follow that are before its end: a window that ends between does not know of it.
+  if (uint32_t step = image.end_tick ? facts_.times.step_of(*image.end_tick) : 0; step > high_) {
+    high_ = step;
+    low_tick_ = facts_.times.begin_of(high_);
+  }
+  touch(state, image.id);
+  facts.ended = step_;
+  ended_images_.push_back(raw(image.id));
+  all_.bytes -= state.live_bytes;
+  processes_[state.process].bytes -= state.live_bytes;
+  state.end_epoch = all_.epoch;
+  state.own_end_epoch = processes_[state.process].epoch;
+}
+
+void IndexBuilder::grow_places() {
+  places_.assign(std::max<size_t>(1024, places_.size() * 2), 0);
+  size_t mask = places_.size() - 1;
+  for (uint32_t i = 0; i < cells_.size(); ++i) {
+    size_t at = mix(raw(cells_[i].image), states_[i].stack, states_[i].thread_and_class) & mask;
+    while (places_[at] != 0) at = (at + 1) & mask;
+    places_[at] = i + 1;
+  }
+}
+
+uint32_t IndexBuilder::find_cell(ImageId id, ImageState& image, uint32_t stack,
+                                 uint32_t thread_and_class) {
+  if (stack >= image.latest.size())
+    image.latest.resize(std::max(stack + size_t{1}, image.latest.size() * 2));
+  uint32_t& latest = image.latest[stack];
+  if (latest != 0 && states_[latest - 1].thread_and_class == thread_and_class) return latest - 1;
+  if ((cells_.size() + 1) * 2 > places_.size()) grow_places();
+  size_t mask = places_.size() - 1, at = mix(raw(id), stack, thread_and_class) & mask;
+  for (; places_[at] != 0; at = (at + 1) & mask) {
+    uint32_t cell = places_[at] - 1;
+    if (states_[cell].stack == stack && states_[cell].thread_and_class == thread_and_class &&
+        (images_.size() <= 2 || cells_[cell].image == id)) {  // One image: number 1.
+      latest = cell + 1;
+      return cell;
+    }
+  }
+  auto cell = static_cast<uint32_t>(cells_.size());
+  places_[at] = latest = cell + 1;
+  cells_.push_back({id, StackId{stack}, ThreadId{thread_and_class >> kClassBits},
+                    thread_and_class & ((1U << kClassBits) - 1)});
+  Cell& state = states_.emplace_back();
+  state.stack = stack;
+  state.thread_and_class = thread_and_class;
+  sums_.emplace_back();
+  if (facts_.several_processes) own_peaks_.emplace_back();
+  if (cell % 64 == 0) {
+    touched_.push_back(0);
+    touched_in_group_.push_back(0);
+  }
+  return cell;
+}
+
+IndexBuilder::Cell& IndexBuilder::touch_cell(ImageId id, ImageState& image, const Block& block) {
+  uint32_t thread = raw(block.thread);
+  too_much_ |= thread >> (32 - kClassBits) != 0 || cells_.size() > kMostCells;
+  uint32_t i =
+      find_cell(id, image, raw(block.stack), thread << kClassBits | size_class(block.size));
+  Cell& cell = states_[i];
+  if (cell.step != step_) {
+    cell.step = step_;
+    cell.live_before = cell.live_bytes;
+    cell.allocated_bytes = 0;
+    cell.allocations = cell.reallocations = cell.temporary = 0;
+    cell.live_blocks = 0;
+    set_bit(&touched_, i);
+    any_touched_ = true;
+  }
+  if (cell.epoch != all_.epoch) {
+    cell.at_peak = cell.live_bytes;
+    cell.epoch = all_.epoch;
+  }
+  if (facts_.several_processes && own_peaks_[i].epoch != processes_[image.process].epoch)
+    own_peaks_[i] = {cell.live_bytes, processes_[image.process].epoch};
+  return cell;
+}
+
+// A sum that sinks is no new maximum; so whoever looks only when a block is made misses none.
+void IndexBuilder::settle(ImageState& image, uint64_t change, uint64_t tick) {
+  image.live_bytes += change;
+  if (image.live_bytes > image.peak.bytes) image.peak = {image.live_bytes, tick};
+  if (image.ended) return;
+  for (Running* running : {&all_, &processes_[image.process]}) {
+    running->bytes += change;
+    if (running->bytes <= running->peak.bytes) continue;
+    running->peak = {running->bytes, tick};
+    ++running->epoch;
+  }
+}
+
+void IndexBuilder::made(ImageId id, const Block& block, uint64_t tick) {
+  ImageState& image = images_[raw(id)];
+  Cell& cell = touch_cell(id, image, block);
+  ++cell.allocations;
+  ++cell.live_blocks;
+  cell.allocated_bytes += block.size;
+  cell.live_bytes += block.size;
+  settle(image, block.size, tick);
+}
+
+void IndexBuilder::changed(ImageId id, const Block& before, const Block& now, uint64_t tick) {
+  ImageState& image = images_[raw(id)];
+  Cell& from = touch_cell(id, image, before);
+  --from.live_blocks;
+  from.live_bytes -= before.size;
+  Cell& to = touch_cell(id, image, now);
+  ++to.live_blocks;
+  to.live_bytes += now.size;
+  ++to.reallocations;
+  if (now.size > before.size) to.allocated_bytes += now.size - before.size;
+  settle(image, now.size - before.size, tick);
+}
+
+void IndexBuilder::gone(ImageId id, const Block& block, End how, uint64_t tick) {
+  ImageState& image = images_[raw(id)];
+  Cell& cell = touch_cell(id, image, block);
+  --cell.live_blocks;
+  cell.live_bytes -= block.size;
+  cell.temporary += how == End::kTemporary;
+  settle(image, -block.size, tick);
+}
+
+void IndexBuilder::advance(uint32_t step) {
+  close_step();
+  for (uint32_t s = step_ + 1; s < step; ++s)
+    facts_.steps[s].peak_bytes = facts_.steps[s].end_bytes = all_.bytes;
+  uint32_t group = step_ / IndexTimes::kGroupSteps;
+  if (group != step / IndexTimes::kGroupSteps) close_group(group);
+  step_ = step;
+  high_ = std::max(high_, step);
+  low_tick_ = facts_.times.begin_of(high_);
+  next_tick_ = step + 1 < IndexTimes::kSteps ? facts_.times.begin_of(step + 1) : UINT64_MAX;
+  last_image_ = ImageId::kNone;
+}
+
+void IndexBuilder::close_step() {
+  touch(all_);
+  IndexFacts::Step& step = facts_.steps[step_];
+  step.peak_bytes = all_.peak.bytes;
+  step.peak_tick = all_.peak.tick;
+  step.end_bytes = all_.bytes;
+  for (uint32_t i : touched_images_) {
+    ImageState& image = images_[i];
+    Totals now = heap_.totals(ImageId{i});
+    facts_.image_steps.push_back({step_, ImageId{i}, difference(now, image.before), image.peak});
+    image.before = now;
+  }
+  if (facts_.several_processes)
+    for (uint32_t i : touched_processes_)
+      facts_.process_steps.push_back({step_, pids_[i], processes_[i].peak.bytes,
+                                      processes_[i].peak.tick, processes_[i].bytes});
+  for (uint32_t i : ended_images_) {
+    facts_.images[i - 1].before_peak = images_[i].end_epoch != all_.epoch;
+    facts_.images[i - 1].before_own_peak =
+        images_[i].own_end_epoch != processes_[images_[i].process].epoch;
+  }
+  touched_images_.clear();
+  touched_processes_.clear();
+  ended_images_.clear();
+  if (!std::exchange(any_touched_, false)) return;
+
+  take_bits(&touched_, &order_);
+  for_each_ahead(order_, states_, sums_, [&](uint32_t i) {
+    const Cell& cell = states_[i];
+    IndexEntry entry;
+    entry.cell = i;
+    entry.allocations = cell.allocations;
+    entry.reallocations = cell.reallocations;
+    entry.temporary = cell.temporary;
+    entry.allocated_bytes = cell.allocated_bytes;
+    entry.live_bytes = static_cast<int64_t>(cell.live_bytes - cell.live_before);
+    entry.live_blocks = cell.live_blocks;
+    uint64_t peak = cell.epoch == all_.epoch ? cell.at_peak : cell.live_bytes;
+    entry.peak_bytes = static_cast<int64_t>(peak - cell.live_before);
+    if (facts_.several_processes) {
+      const Running& process = processes_[images_[raw(cells_[i].image)].process];
+      uint64_t own = own_peaks_[i].epoch == process.epoch ? own_peaks_[i].bytes : cell.live_bytes;
+      entry.own_peak_bytes = static_cast<int64_t>(own - cell.live_before);
+    }
+    step_writer_.add(entry);
+    Sum& sum = sums_[i];
+    sum.allocations += entry.allocations;
+    sum.reallocations += entry.reallocations;
+    sum.temporary += entry.temporary;
+    sum.allocated_bytes += entry.allocated_bytes;
+    sum.live_bytes += entry.live_bytes;
+    sum.live_blocks += entry.live_blocks;
+    set_bit(&touched_in_group_, i);
+  });
+  sink_(Level::kStep, step_, step_writer_.finish());
+}
+
+void IndexBuilder::close_group(uint32_t group) {
+  take_bits(&touched_in_group_, &order_);
+  for_each_ahead(order_, sums_, sums_, [&](uint32_t i) {
+    Sum sum = std::exchange(sums_[i], {});
+    IndexEntry entry;
+    entry.cell = i;
+    entry.allocations = sum.allocations;
+    entry.reallocations = sum.reallocations;
+    entry.temporary = sum.temporary;
+    entry.allocated_bytes = sum.allocated_bytes;
+    entry.live_bytes = sum.live_bytes;
+    entry.live_blocks = sum.live_blocks;
+    group_writer_.add(entry);
+  });
+  if (!group_writer_.empty()) sink_(Level::kGroup, group, group_writer_.finish());
+}
+
+bool IndexBuilder::finish(const trace::Tables& tables) {
+  facts_.events = tables.events;
+  too_much_ |= tables.events > INT32_MAX;  // Epochs are counted in 32 bits.
+  facts_.images.resize(tables.images.size());
+  for (size_t i = 0; i < tables.images.size(); ++i) facts_.images[i].pid = tables.images[i].pid;
+  close_step();
+  for (uint32_t s = step_ + 1; s < IndexTimes::kSteps; ++s)
+    facts_.steps[s].peak_bytes = facts_.steps[s].end_bytes = all_.bytes;
+  close_group(step_ / IndexTimes::kGroupSteps);
+  return !too_much_;
+}
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes an index while it listens to all events of a trace once.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/heap.h"
+#include "analyze/index.h"
+
+namespace malloscope::analyze {
+
+class IndexBuilder : public trace::Listener {
+ public:
+  enum class Level { kStep, kGroup };
+  // Told of every block when it is whole; the step or the group.
+  using Sink = std::function<void(Level, uint32_t, IndexBlockWriter::Packed)>;
+
+  // `several_processes`: whether peaks of single processes are to be kept as well.
+  IndexBuilder(const IndexTimes& times, bool several_processes, Sink sink);
+
+  void image_started(const trace::Image& image) override;
+  void events(std::span<const wire::Event> events) override;
+  void image_ended(const trace::Image& image) override;
+  bool is_live(ImageId image, uint64_t address) override { return heap_.is_live(image, address); }
+
+  // After the last event. False: there was more than an index is made for.
+  bool finish(const trace::Tables& tables);
+  const IndexFacts& facts() const { return facts_; }
+  const std::vector<IndexCell>& cells() const { return cells_; }
+
+ private:
+  // A cache line: what has changed in the present step.
+  struct Cell {
+    uint64_t live_bytes = 0;   // Now ...
+    uint64_t live_before = 0;  // ... and when the step began.
+    uint64_t allocated_bytes = 0;
+    uint64_t at_peak = 0;  // Live bytes at the highest moment, if `epoch` is that of now.
+    uint32_t epoch = 0;
+    uint32_t step = UINT32_MAX;  // That the numbers below are of.
+    uint32_t allocations = 0, reallocations = 0, temporary = 0;
+    int32_t live_blocks = 0;
+    uint32_t stack = 0;
+    uint32_t thread_and_class = 0;
+  };
+  static_assert(sizeof(Cell) == 64);
+  struct OwnPeak {  // Beside cells, for its own process.
+    uint64_t bytes = 0;
+    uint32_t epoch = 0;
+  };
+  struct Sum {  // Of a group; beside cells.
+    uint64_t allocations = 0, reallocations = 0, temporary = 0, allocated_bytes = 0;
+    int64_t live_bytes = 0, live_blocks = 0;
+  };
+  // A running sum and its highest in the step. An epoch begins with the step and with each new
+  // maximum; see tally.cc.
+  struct Running {
+    uint64_t bytes = 0;
+    Peak peak;
+    uint32_t epoch = 0;
+    uint32_t step = UINT32_MAX;
+  };
+  struct ImageState {
+    uint64_t live_bytes = 0;
+    Peak peak;
+    uint32_t step = UINT32_MAX;
+    Totals before;  // At the end of the last step in which anything happened.
+    bool ended = false;
+    uint32_t end_epoch = 0, own_end_epoch = 0;
+    uint32_t process = 0;
+    std::vector<uint32_t> latest;  // By stack: the cell that was used last, + 1.
+  };
+
+  using End = HeapObserver::End;
+  // A class of its own: what it is told has the same names as what a listener is.
+  struct Observer : HeapObserver {
+    IndexBuilder& builder;
+    explicit Observer(IndexBuilder& whose) : builder(whose) {}
+    void made(ImageId image, const Block& block, const wire::Event& event, bool) override {
+      builder.made(image, block, event.tick);
+    }
+    void changed(ImageId image, const Block& before, const Block& now, const wire::Event& event,
+                 bool) override {
+      builder.changed(image, before, now, event.tick);
+    }
+    void gone(ImageId image, const Block& block, End how, const wire::Event& event, bool) override {
+      builder.gone(image, block, how, event.tick);
+    }
+  };
+  void made(ImageId id, const Block& block, uint64_t tick);
+  void changed(ImageId id, const Block& before, const Block& now, uint64_t tick);
+  void gone(ImageId id, const Block& block, End how, uint64_t tick);
+
+  ImageState& state_of(ImageId image);
+  void touch(ImageState& image, ImageId id);
+  void touch(Running& running);
+  Cell& touch_cell(ImageId id, ImageState& image, const Block& block);
+  uint32_t find_cell(ImageId id, ImageState& image, uint32_t stack, uint32_t thread_and_class);
+  void grow_places();
+  void settle(ImageState& image, uint64_t change, uint64_t tick);
+  void advance(uint32_t step);
+  void close_step();
+  void close_group(uint32_t group);
+  void show(std::span<const wire::Event> events);
+  void expect(std::span<const wire::Event> events);
+
+  Heap heap_;
+  Observer observer_{*this};
+  Sink sink_;
+  IndexFacts facts_;
+  bool too_much_ = false;
+  uint32_t step_ = 0;       // Of the latest event ...
+  uint32_t high_ = 0;       // ... or of an image's end, if that is later.
+  uint64_t low_tick_ = 0;   // Where high_ begins.
+  uint64_t next_tick_ = 0;  // Where the step after step_ begins.
+  ImageId last_image_ = ImageId::kNone;
+
+  Running all_;
+  std::vector<Running> processes_;
+  std::vector<int> pids_;
+  std::unordered_map<int, uint32_t> process_of_pid_;
+  std::vector<ImageState> images_;  // By id.
+  std::vector<uint32_t> touched_images_, touched_processes_, ended_images_;
+
+  std::vector<IndexCell> cells_;
+  std::vector<Cell> states_;  // Beside cells_.
+  std::vector<OwnPeak> own_peaks_;
+  std::vector<Sum> sums_;
+  std::vector<uint64_t> touched_, touched_in_group_;  // A bit for each cell.
+  bool any_touched_ = false;
+  std::vector<uint32_t> order_;   // Scratch: the cells of a step or a group, in order.
+  std::vector<uint32_t> places_;  // Open addressing: cell + 1.
+  IndexBlockWriter step_writer_, group_writer_;
+};
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+//     head        fixed size: magic, version, the trace's stamp, where the directory is, checksums
+//     blocks      as they were made (index_block.h)
+//     directory   one zstd frame: facts, cells, and where each block is with its checksum
+//
+// Blocks are checked when they are read, so that a question costs only what it needs.
+
+#include "analyze/index_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "analyze/index_builder.h"
+#include "base/packing.h"
+#include "symbols/name_cache.h"
+
+namespace malloscope::analyze {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'I', 'X'};
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kGroups = IndexTimes::kSteps / IndexTimes::kGroupSteps + 1;
+constexpr uint64_t kMostDirectoryBytes = uint64_t{1} << 30;
+// In the user's cache, of all traces together.
+constexpr uint64_t kMostCachedBytes = uint64_t{4} << 30;
+
+struct FileHead {
+  char magic[8] = {};
+  uint32_t version = 0;
+  uint32_t zero = 0;
+  TraceStamp stamp;
+  IndexBlockPlace directory;
+  uint64_t checksum = 0;  // Of what is before it.
+};
+static_assert(sizeof(FileHead) == 80);
+
+uint64_t checksum_of(const FileHead& head) {
+  return XXH3_64bits(&head, offsetof(FileHead, checksum));
+}
+
+bool read_all(int fd, void* to, size_t size, uint64_t offset) {
+  auto* at = static_cast<char*>(to);
+  while (size > 0) {
+    ssize_t n = pread(fd, at, size, static_cast<off_t>(offset));
+    if (n <= 0) return false;
+    at += n;
+    size -= static_cast<size_t>(n);
+    offset += static_cast<uint64_t>(n);
+  }
+  return true;
+}
+
+bool read_place(int fd, const IndexBlockPlace& place, std::vector<uint8_t>* bytes) {
+  struct stat info = {};
+  if (fstat(fd, &info) != 0 || place.bytes > static_cast<uint64_t>(info.st_size)) return false;
+  bytes->resize(place.bytes);
+  return read_all(fd, bytes->data(), bytes->size(), place.offset) &&
+         XXH3_64bits(bytes->data(), bytes->size()) == place.checksum;
+}
+
+class FileBlocks : public IndexBlocks {
+ public:
+  FileBlocks(int fd, bool own_peaks, std::vector<IndexBlockPlace> steps,
+             std::vector<IndexBlockPlace> groups, IndexBlockPlace whole)
+      : fd_(fd),
+        own_peaks_(own_peaks),
+        steps_(std::move(steps)),
+        groups_(std::move(groups)),
+        whole_(whole) {}
+  ~FileBlocks() override { close(fd_); }
+
+  IndexBlockReader* step(uint32_t step) override { return read(steps_[step], own_peaks_); }
+  IndexBlockReader* group(uint32_t group) override { return read(groups_[group], false); }
+  IndexBlockReader* whole() override { return read(whole_, false); }
+  bool damaged() const override { return damaged_; }
+
+ private:
+  IndexBlockReader* read(const IndexBlockPlace& place, bool own_peaks) {
+    if (place.bytes == 0) return nullptr;
+    if (read_place(fd_, place, &bytes_) && reader_.open(bytes_, place.raw_bytes, own_peaks))
+      return &reader_;
+    damaged_ = true;
+    return nullptr;
+  }
+
+  int fd_;
+  bool own_peaks_;
+  bool damaged_ = false;
+  std::vector<IndexBlockPlace> steps_, groups_;
+  IndexBlockPlace whole_;
+  std::vector<uint8_t> bytes_;
+  IndexBlockReader reader_;
+};
+
+// Fields once, in file order, for writing and for reading.
+struct FieldsOut {
+  Packer& out;
+  template <typename T>
+  void operator()(T& value) {
+    out.number(static_cast<uint64_t>(value));
+  }
+  template <typename T>
+  void list(std::vector<T>& list) {
+    out.number(list.size());
+    for (T& item : list) visit(item, *this);
+  }
+};
+struct FieldsIn {
+  Unpacker& in;
+  template <typename T>
+  void operator()(T& value) {
+    value = static_cast<T>(in.number());
+  }
+  template <typename T>
+  void list(std::vector<T>& list) {
+    uint64_t count = in.number();
+    if (count > in.remaining()) in.refuse();  // Each takes a byte at least.
+    list.clear();
+    for (uint64_t i = 0; i < count && in.ok(); ++i) visit(list.emplace_back(), *this);
+  }
+};
+
+template <typename V>
+void visit(IndexBlockPlace& place, V& v) {
+  v(place.offset), v(place.bytes), v(place.raw_bytes), v(place.checksum);
+}
+template <typename V>
+void visit(IndexFacts::Step& step, V& v) {
+  v(step.events), v(step.mixed), v(step.peak_bytes), v(step.peak_tick), v(step.end_bytes);
+}
+template <typename V>
+void visit(IndexFacts::Image& image, V& v) {
+  v(image.pid), v(image.announced), v(image.ended), v(image.before_peak), v(image.before_own_peak);
+}
+template <typename V>
+void visit(IndexFacts::ImageStep& here, V& v) {
+  v(here.step), v(here.image), v(here.peak.bytes), v(here.peak.tick);
+  TotalsNumbers numbers = numbers_of(here.change);
+  for (uint64_t& number : numbers) {
+    uint64_t folded = zigzag(static_cast<int64_t>(number));
+    v(folded);
+    number = static_cast<uint64_t>(unzigzag(folded));
+  }
+  here.change = std::bit_cast<Totals>(numbers);
+}
+template <typename V>
+void visit(IndexFacts::ProcessStep& here, V& v) {
+  v(here.step), v(here.pid), v(here.peak_bytes), v(here.peak_tick), v(here.end_bytes);
+}
+template <typename V>
+void visit(IndexCell& cell, V& v) {
+  v(cell.image), v(cell.stack), v(cell.thread), v(cell.size_class);
+}
+
+struct Directory {
+  IndexFacts facts;
+  std::vector<IndexCell> cells;
+  std::vector<IndexBlockPlace> steps, groups;
+  IndexBlockPlace whole;
+};
+template <typename V>
+void visit(Directory& d, V& v) {
+  v(d.facts.events), v(d.facts.last_tick), v(d.facts.several_processes);
+  v.list(d.facts.steps), v.list(d.facts.images), v.list(d.facts.image_steps);
+  v.list(d.facts.process_steps), v.list(d.cells), v.list(d.steps), v.list(d.groups);
+  visit(d.whole, v);
+}
+
+// What the rest of the code takes for granted.
+bool is_sound(const Directory& d) {
+  size_t images = d.facts.images.size();
+  auto known = [&](ImageId image) { return raw(image) >= 1 && raw(image) <= images; };
+  auto step_known = [](const auto& here) { return here.step < IndexTimes::kSteps; };
+  return d.facts.steps.size() == IndexTimes::kSteps && d.steps.size() == IndexTimes::kSteps &&
+         d.groups.size() == kGroups && d.cells.size() <= UINT32_MAX &&
+         std::all_of(d.facts.image_steps.begin(), d.facts.image_steps.end(),
+                     [&](const auto& here) { return known(here.image) && step_known(here); }) &&
+         std::all_of(d.facts.process_steps.begin(), d.facts.process_steps.end(), step_known) &&
+         std::all_of(d.cells.begin(), d.cells.end(), [&](const IndexCell& cell) {
+           return known(cell.image) && cell.size_class <= 64;
+         });
+}
+
+// Old ones go when there are too many.
+void make_room(const fs::path& folder, const std::string& but) {
+  struct Kept {
+    fs::path path;
+    uint64_t bytes;
+    fs::file_time_type written;
+  };
+  std::vector<Kept> files;
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code gone;
+    if (at->path().extension() != ".index" || at->path() == but) continue;
+    files.push_back({at->path(), at->file_size(gone), at->last_write_time(gone)});
+    if (gone) files.pop_back();
+    if (!gone) bytes += files.back().bytes;
+  }
+  std::ranges::sort(files, {}, &Kept::written);
+  for (const Kept& file : files) {
+    if (bytes <= kMostCachedBytes) return;
+    if (fs::remove(file.path, error)) bytes -= file.bytes;
+  }
+}
+
+}  // namespace
+
+TraceStamp TraceStamp::of(const std::string& trace, const trace::Overview& overview) {
+  TraceStamp stamp;
+  struct stat info = {};
+  if (stat(trace.c_str(), &info) == 0)
+    stamp.changed_ns = static_cast<uint64_t>(info.st_mtim.tv_sec) * 1'000'000'000 +
+                       static_cast<uint64_t>(info.st_mtim.tv_nsec);
+  stamp.bytes = overview.bytes;
+  stamp.fingerprint = overview.fingerprint;
+  return stamp;
+}
+
+std::vector<std::string> index_places(const std::string& trace) {
+  std::vector<std::string> places = {trace + ".index"};
+  std::string cache = symbols::NameCache::default_folder();
+  std::error_code error;
+  std::string absolute = fs::absolute(trace, error).lexically_normal();
+  if (!cache.empty() && !error)
+    places.push_back(
+        fmt::format("{}/{:016x}.index", cache, XXH3_64bits(absolute.data(), absolute.size())));
+  return places;
+}
+
+std::unique_ptr<Index> open_index(const std::string& path, const TraceStamp& stamp,
+                                  const IndexTimes& times) {
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return nullptr;
+  Directory directory;
+  auto read = [&] {
+    struct stat info = {};
+    FileHead head;
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || !read_all(fd, &head, sizeof head, 0) ||
+        memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.version != kVersion ||
+        head.checksum != checksum_of(head) || head.stamp != stamp ||
+        head.directory.raw_bytes > kMostDirectoryBytes)
+      return false;
+    std::vector<uint8_t> packed, raw(head.directory.raw_bytes);
+    if (!read_place(fd, head.directory, &packed)) return false;
+    size_t size = ZSTD_decompress(raw.data(), raw.size(), packed.data(), packed.size());
+    if (ZSTD_isError(size) || size != raw.size()) return false;
+    Unpacker in(raw);
+    FieldsIn reading = {in};
+    visit(directory, reading);
+    return in.ok() && in.done() && is_sound(directory);
+  };
+  if (!read()) {
+    close(fd);
+    return nullptr;
+  }
+  directory.facts.times = times;
+  bool own_peaks = directory.facts.several_processes;
+  return std::make_unique<Index>(
+      std::move(directory.facts), std::move(directory.cells),
+      std::make_unique<FileBlocks>(fd, own_peaks, std::move(directory.steps),
+                                   std::move(directory.groups), directory.whole));
+}
+
+IndexFileWriter::IndexFileWriter(std::string path)
+    : path_(std::move(path)),
+      beside_(fmt::format("{}.{}.new", path_, getpid())),
+      at_(sizeof(FileHead)),
+      steps_(IndexTimes::kSteps),
+      groups_(kGroups) {
+  // Without a name as long as it is not whole, so that nothing is left of one that is interrupted.
+  fs::path folder = fs::path(path_).parent_path();
+  fd_ = open(folder.empty() ? "." : folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+  nameless_ = fd_ >= 0;
+  if (nameless_) return;  // Not every file system can do that.
+  fd_ = open(beside_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+IndexFileWriter::~IndexFileWriter() {
+  if (fd_ < 0) return;
+  close(fd_);
+  if (!nameless_) unlink(beside_.c_str());  // Not there any more if it became the index.
+}
+
+void IndexFileWriter::write(const void* bytes, size_t size) {
+  const auto* from = static_cast<const char*>(bytes);
+  while (size > 0 && ok()) {
+    ssize_t n = pwrite(fd_, from, size, static_cast<off_t>(at_));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      ok_ = false;
+      return;
+    }
+    from += n;
+    size -= static_cast<size_t>(n);
+    at_ += static_cast<uint64_t>(n);
+  }
+}
+
+IndexBlockPlace IndexFileWriter::write(const IndexBlockWriter::Packed& block) {
+  IndexBlockPlace place = {at_, block.bytes.size(), block.raw_bytes,
+                           XXH3_64bits(block.bytes.data(), block.bytes.size())};
+  ok_ = ok_ && !block.bytes.empty() && block.raw_bytes <= IndexBlockReader::kMostRawBytes;
+  write(block.bytes.data(), block.bytes.size());
+  return place;
+}
+
+bool IndexFileWriter::finish(const TraceStamp& stamp, const IndexFacts& facts,
+                             const std::vector<IndexCell>& cells) {
+  if (!ok()) return false;
+  Directory directory = {facts, cells, steps_, groups_, {}};
+  // Read back what was written: that is the way of every later answer.
+  Index index(facts, cells,
+              std::make_unique<FileBlocks>(dup(fd_), facts.several_processes, steps_, groups_,
+                                           IndexBlockPlace{}));
+  std::vector<IndexEntry> sums;
+  if (!index.sum_up(&sums)) return false;
+  IndexBlockWriter whole(false);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    sums[i].cell = static_cast<uint32_t>(i);
+    whole.add(sums[i]);
+  }
+  if (!whole.empty()) directory.whole = write(whole.finish());
+
+  Packer packer;
+  FieldsOut writing = {packer};
+  visit(directory, writing);
+  std::vector<uint8_t>& raw = packer.result();
+  IndexBlockWriter::Packed packed;
+  packed.raw_bytes = raw.size();
+  packed.bytes.resize(ZSTD_compressBound(raw.size()));
+  size_t size = ZSTD_compress(packed.bytes.data(), packed.bytes.size(), raw.data(), raw.size(), 1);
+  if (ZSTD_isError(size)) return false;
+  packed.bytes.resize(size);
+  FileHead head;
+  memcpy(head.magic, kMagic, sizeof kMagic);
+  head.version = kVersion;
+  head.stamp = stamp;
+  head.directory = write(packed);
+  head.checksum = checksum_of(head);
+  at_ = 0;
+  write(&head, sizeof head);
+  if (!ok()) return false;
+  if (nameless_ && linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", fd_).c_str(), AT_FDCWD,
+                          beside_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+    return false;
+  nameless_ = false;
+  return rename(beside_.c_str(), path_.c_str()) == 0;
+}
+
+Built build_index(const std::string& trace, const trace::Overview& overview,
+                  const std::string& path, std::function<void(double)> progress,
+                  std::optional<trace::Tables>* tables) {
+  fs::path folder = fs::path(path).parent_path();
+  std::error_code error;
+  bool cached = folder == fs::path(symbols::NameCache::default_folder());
+  if (cached) {
+    fs::create_directories(folder.parent_path(), error);
+    mkdir(folder.c_str(), 0700);
+  }
+  IndexFileWriter writer(path);
+  if (!writer.ok()) return Built::kNotHere;
+  TraceStamp stamp = TraceStamp::of(trace, overview);
+  // Larger than the trace several times over it would be no help.
+  uint64_t most = 3 * overview.bytes + (1 << 20);
+  IndexBuilder builder(IndexTimes(overview.header, overview.end_tick), overview.images > 1,
+                       [&](IndexBuilder::Level level, uint32_t i, IndexBlockWriter::Packed block) {
+                         if (writer.bytes() > most) return;
+                         if (level == IndexBuilder::Level::kStep)
+                           writer.step(i, block);
+                         else
+                           writer.group(i, block);
+                       });
+  Result<trace::Tables> read = trace::stream(trace, &builder, {std::move(progress), true});
+  if (!read) return Built::kNot;
+  *tables = std::move(*read);
+  if (!builder.finish(**tables) || writer.bytes() > most) return Built::kNot;
+  if (TraceStamp::of(trace, overview) != stamp) return Built::kNot;  // Somebody writes to it.
+  if (!writer.finish(stamp, builder.facts(), builder.cells())) return Built::kNot;
+  if (cached) make_room(folder, path);
+  return Built::kYes;
+}
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever an index answers is what a look at all events gives, number by number: on made-up
+// recordings of several processes that begin, fork and end, with events in the very ticks of the
+// cuts and some that come late. And a file that is damaged anywhere gives no other answer.
+
+#include "analyze/index.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <variant>
+
+#include "analyze/index_builder.h"
+#include "analyze/index_file.h"
+
+namespace malloscope::analyze {
+namespace {
+
+constexpr uint64_t kStart = 1000;
+
+// What a trace would show, in order.
+struct Recording {
+  struct Started {
+    size_t image;
+  };
+  struct Ended {
+    size_t image;
+  };
+  using Action = std::variant<Started, Ended, std::vector<wire::Event>>;
+
+  std::mt19937 random;
+  trace::Tables tables;
+  std::vector<Action> actions;
+  uint64_t slice;  // Ticks between cuts: few events in each, or many.
+  uint64_t end() const { return kStart + 1000 * slice; }
+
+  explicit Recording(unsigned seed, int batches = 120) : random(seed), slice(seed % 2 ? 20 : 200) {
+    tables.header.start_tick = kStart;
+    tables.header.ns_per_tick = 1;
+    size_t images = 1 + pick(8);
+    for (uint32_t i = 0; i < images; ++i) {
+      trace::Image image;
+      image.id = ImageId{i + 1};
+      image.pid = 7 + static_cast<int>(pick(3));
+      if (i > 0 && pick(2)) {
+        image.origin = trace::Origin::kForked;
+        image.parent = ImageId{1 + pick(i)};
+      }
+      for (uint32_t t = 1; t <= 3; ++t) image.threads.push_back({ThreadId{t}, 100, "t", 1});
+      for (uint32_t s = 1; s <= 20; ++s) {
+        uint64_t frame = s;
+        image.stacks.define(StackId{s}, StackId::kNone, 0, 0, 0, &frame, 1);
+      }
+      tables.images.push_back(std::move(image));
+    }
+    std::vector<std::vector<uint64_t>> live(images);
+    std::vector<size_t> running;
+    size_t started = 0;
+    uint64_t tick = pick(2) ? kStart - 5 : kStart + pick(3000), next = 0x1000;
+    for (int b = 0; b < batches; ++b) {
+      if (started < images && (started == 0 || pick(8) == 0)) {
+        tables.images[started].start_tick = tables.images[started].forked_tick = tick;
+        running.push_back(started);
+        actions.push_back(Started{started++});
+      }
+      std::vector<wire::Event> batch;
+      if (pick(10) == 0 && tick > kStart + 100) tick -= pick(60);  // An event that comes late.
+      if (pick(20) == 0) tick += pick(1500);                       // Nothing for a while.
+      bool ends = !running.empty() && pick(8) == 0, on_cut = pick(2);
+      growing_ = pick(2);
+      for (unsigned i = 1 + pick(60); i-- > 0;) {
+        tick += pick(6);
+        if (i == 0 && ends && on_cut && tick > kStart)  // The last before an image ends.
+          tick += slice - 1 - (tick - kStart - 1) % slice;
+        if (!running.empty())
+          add(running[pick(static_cast<unsigned>(running.size()))], tick, &next, &live, &batch);
+      }
+      if (!batch.empty()) actions.push_back(std::move(batch));
+      if (ends) {
+        size_t at = pick(static_cast<unsigned>(running.size()));
+        tables.images[running[at]].end_tick = tick + pick(80);
+        actions.push_back(Ended{running[at]});
+        if (pick(3)) running.erase(running.begin() + static_cast<ptrdiff_t>(at));  // Or goes on.
+      }
+    }
+    for (const Action& action : actions)
+      if (const auto* batch = std::get_if<std::vector<wire::Event>>(&action))
+        tables.events += batch->size();
+  }
+
+  unsigned pick(unsigned below) { return static_cast<unsigned>(random() % below); }
+
+  void play(trace::Listener* listener) const {
+    for (const Action& action : actions) {
+      if (const auto* batch = std::get_if<std::vector<wire::Event>>(&action))
+        listener->events(*batch);
+      else if (const auto* begun = std::get_if<Started>(&action))
+        listener->image_started(tables.images[begun->image]);
+      else
+        listener->image_ended(tables.images[std::get<Ended>(action).image]);
+    }
+  }
+
+ private:
+  bool growing_ = false;
+
+  void add(size_t image, uint64_t tick, uint64_t* next, std::vector<std::vector<uint64_t>>* live,
+           std::vector<wire::Event>* batch) {
+    std::vector<uint64_t>& blocks = (*live)[image];
+    wire::Event e;
+    e.tick = tick;
+    e.stack = StackId{pick(21)};
+    e.thread = ThreadId{pick(4)};
+    e.image = ImageId{static_cast<uint32_t>(image + 1)};
+    unsigned what = growing_ ? 3 * pick(20) / 4 : 5 + 3 * pick(20) / 4;
+    if (what < 9 || blocks.empty()) {
+      e.kind = wire::Kind::kAlloc;
+      e.op = wire::Op::kMalloc;
+      // Now and then one that fails, or that is where another still is.
+      e.address = pick(50) == 0 ? 0 : pick(50) == 0 && !blocks.empty() ? blocks[0] : * next += 16;
+      e.size = pick(8) == 0 ? 0 : 1ULL << pick(12) | pick(100);
+      if (e.address != 0) blocks.push_back(e.address);
+    } else if (what < 16) {
+      size_t at = pick(static_cast<unsigned>(blocks.size()));
+      e.kind = wire::Kind::kFree;
+      e.op = wire::Op::kFree;
+      e.address = pick(40) == 0 ? 0x999 : blocks[at];
+      if (e.address != 0x999) blocks.erase(blocks.begin() + static_cast<ptrdiff_t>(at));
+    } else if (what < 19) {
+      size_t at = pick(static_cast<unsigned>(blocks.size()));
+      e.kind = wire::Kind::kReallocBegin;
+      e.op = wire::Op::kRealloc;
+      e.address = blocks[at];
+      if (pick(10) != 0) {  // Else it never ends.
+        batch->push_back(e);
+        e.kind = wire::Kind::kReallocEnd;
+        e.stack = StackId{pick(21)};
+        if (pick(2)) e.address = blocks[at] = *next += 16;
+        e.size = 1 + pick(3000);
+      }
+    } else {
+      e.kind = wire::Kind::kMapping;
+      e.op = pick(2) ? wire::Op::kMmap : wire::Op::kMunmap;
+      e.address = *next += 4096;
+      e.size = 4096;
+    }
+    batch->push_back(e);
+  }
+};
+
+std::string told(const Accounts& accounts, const trace::Tables& tables) {
+  std::string text;
+  auto add = [&](const Totals& totals, Peak peak) {
+    for (uint64_t number : numbers_of(totals)) text += fmt::format("{} ", number);
+    text += fmt::format("peak {} at {}\n", peak.bytes, peak.tick);
+  };
+  add(accounts.totals(), accounts.peak());
+  for (const trace::Image& image : tables.images)
+    add(accounts.totals(image.id), accounts.peak(image.id));
+  text += fmt::format("last {}\n", accounts.last_tick());
+  accounts.tally().for_each_row([&](const Row& row) {
+    const Amounts& a = row.amounts;
+    text += fmt::format("{} {} {} {}: {} {} {} {} {} {} {}\n", raw(row.image), raw(row.stack),
+                        raw(row.thread), row.size_class, a.allocations, a.reallocations,
+                        a.allocated_bytes, a.live_bytes, a.live_blocks, a.temporary, a.peak_bytes);
+  });
+  return text;
+}
+
+struct File {
+  std::string path;
+  explicit File(unsigned number)
+      : path(fmt::format("{}/malloscope-index-{}-{}",
+                         std::filesystem::temp_directory_path().c_str(), getpid(), number)) {}
+  ~File() { std::filesystem::remove(path); }
+};
+
+constexpr TraceStamp kStamp = {1, 2, 3};
+
+IndexTimes times_of(const Recording& recording) {
+  return IndexTimes(recording.tables.header, recording.end());
+}
+
+void build(const Recording& recording, const std::string& path) {
+  IndexFileWriter writer(path);
+  ASSERT_TRUE(writer.ok());
+  IndexBuilder builder(times_of(recording), recording.tables.images.size() > 1,
+                       [&](IndexBuilder::Level level, uint32_t i, IndexBlockWriter::Packed block) {
+                         if (level == IndexBuilder::Level::kStep)
+                           writer.step(i, block);
+                         else
+                           writer.group(i, block);
+                       });
+  recording.play(&builder);
+  ASSERT_TRUE(builder.finish(recording.tables));
+  ASSERT_TRUE(writer.finish(kStamp, builder.facts(), builder.cells()));
+}
+
+std::unique_ptr<Accounts> direct(const Recording& recording, Selection selection, Window window,
+                                 TallyOptions options) {
+  auto accounts = std::make_unique<Accounts>(selection, window, options);
+  recording.play(accounts.get());
+  accounts->finish();
+  return accounts;
+}
+
+struct Question {
+  Selection selection;
+  Window window;
+  TallyOptions options;
+};
+
+Question any_question(Recording* r, const IndexFacts& facts) {
+  const IndexTimes& times = facts.times;
+  Question q;
+  if (r->pick(2)) q.selection.pid = 7 + static_cast<int>(r->pick(3));
+  uint32_t busy = std::min<uint32_t>(12'000 / static_cast<uint32_t>(r->slice), IndexTimes::kCuts);
+  uint32_t a = r->pick(busy), b = r->pick(busy);
+  const IndexFacts::Image& image =
+      facts.images[r->pick(static_cast<unsigned>(facts.images.size()))];
+  if (image.ended != IndexFacts::kNever && r->pick(3) == 0)  // Where something special happens.
+    a = std::min(image.ended / 2, IndexTimes::kCuts - 1);
+  if (r->pick(3) == 0) b = std::min(a + r->pick(5), IndexTimes::kCuts - 1);
+  if (r->pick(3)) q.window.from_tick = times.cuts[std::min(a, b)];
+  if (r->pick(3)) q.window.to_tick = times.cuts[std::max(a, b)];
+  if (r->pick(10) == 0) q.window.to_tick = kStart + r->slice * r->pick(1000) + 1 + r->pick(18);
+  q.options.by_thread = r->pick(2);
+  q.options.by_size = r->pick(2);
+  q.options.by_stack = r->pick(4) != 0;
+  if (r->pick(4) == 0) q.options.min_size = 1ULL << r->pick(12);
+  if (r->pick(4) == 0) q.options.max_size = (2ULL << r->pick(12)) - 1;
+  if (r->pick(20) == 0) q.options.max_size = 100;
+  return q;
+}
+
+TEST(Index, AnswersAsALookAtAllEventsDoes) {
+  int asked = 0, answered = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    Recording recording(seed);
+    File file(seed);
+    build(recording, file.path);
+    IndexTimes times = times_of(recording);
+    auto index = open_index(file.path, kStamp, times);
+    ASSERT_TRUE(index);
+    EXPECT_EQ(index->facts().events, recording.tables.events);
+    for (int round = 0; round < 40; ++round) {
+      Question q = any_question(&recording, index->facts());
+      ++asked;
+      auto answer = index->answer(recording.tables, q.selection, q.window, q.options);
+      if (!answer) continue;
+      ++answered;
+      auto expected = direct(recording, q.selection, q.window, q.options);
+      ASSERT_EQ(told(*answer, recording.tables), told(*expected, recording.tables))
+          << "seed " << seed << ", round " << round << ", pid " << q.selection.pid.value_or(0)
+          << ", from " << q.window.from_tick << " to " << q.window.to_tick;
+    }
+  }
+  EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
+}
+
+TEST(Index, WhoHasEndedHasNoShareOfAPeakInTheSameSlice) {
+  Recording recording(4, 0);
+  ASSERT_GE(recording.tables.images.size(), 2u);
+  auto made = [&](uint32_t image, uint64_t tick, uint64_t size) {
+    wire::Event e;
+    e.kind = wire::Kind::kAlloc;
+    e.op = wire::Op::kMalloc;
+    e.image = ImageId{image};
+    e.tick = tick;
+    e.address = tick * 16;
+    e.size = size;
+    e.stack = StackId{1};
+    recording.actions.push_back(std::vector<wire::Event>{e});
+  };
+  uint64_t tick = kStart + recording.slice * 100;
+  recording.tables.images[0].end_tick = tick + 3;
+  recording.actions.push_back(Recording::Started{0});
+  recording.actions.push_back(Recording::Started{1});
+  made(1, tick + 1, 100);
+  made(2, tick + 2, 1000);
+  recording.actions.push_back(Recording::Ended{0});
+  made(2, tick + 4, 5000);
+  File file(0);
+  build(recording, file.path);
+  auto index = open_index(file.path, kStamp, times_of(recording));
+  ASSERT_TRUE(index);
+  for (Window window : {Window{}, Window{tick, UINT64_MAX}, Window{0, tick + recording.slice}}) {
+    auto answer = index->answer(recording.tables, {}, window, {});
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->peak().bytes, 6000u);
+    EXPECT_EQ(told(*answer, recording.tables),
+              told(*direct(recording, {}, window, {}), recording.tables));
+  }
+}
+
+TEST(Index, DoesNotAnswerWhatItCannotKnow) {
+  Recording recording(1);
+  File file(0);
+  build(recording, file.path);
+  auto index = open_index(file.path, kStamp, times_of(recording));
+  ASSERT_TRUE(index);
+  auto answers = [&](Window window, TallyOptions options) {
+    return index->answer(recording.tables, {}, window, options) != nullptr;
+  };
+  EXPECT_TRUE(answers({}, {}));
+  EXPECT_FALSE(answers({kStart + 7, UINT64_MAX}, {}));
+  EXPECT_FALSE(answers({0, recording.end() - 3}, {}));
+  TallyOptions details, size, exact;
+  details.details = true;
+  size.min_size = 100;
+  exact.by_size = exact.exact_size = true;
+  EXPECT_FALSE(answers({}, details));
+  EXPECT_FALSE(answers({}, size));
+  EXPECT_FALSE(answers({}, exact));
+  Selection nobody;
+  nobody.pid = 12345;
+  EXPECT_FALSE(index->answer(recording.tables, nobody, {}, {}));
+}
+
+TEST(Index, OfAnotherTraceIsNone) {
+  Recording recording(2);
+  File file(0);
+  build(recording, file.path);
+  IndexTimes times = times_of(recording);
+  EXPECT_TRUE(open_index(file.path, kStamp, times));
+  EXPECT_FALSE(open_index(file.path, {9, 2, 3}, times));
+  EXPECT_FALSE(open_index(file.path, {1, 9, 3}, times));
+  EXPECT_FALSE(open_index(file.path, {1, 2, 9}, times));
+  EXPECT_FALSE(open_index("/nonexistent", kStamp, times));
+  EXPECT_FALSE(open_index("/dev/zero", kStamp, times));
+  EXPECT_EQ(std::filesystem::status(file.path).permissions(), std::filesystem::perms(0600));
+}
+
+TEST(Index, DamagedAnywhereGivesTheSameAnswerOrNone) {
+  Recording recording(3, 30);
+  File file(0);
+  build(recording, file.path);
+  std::ifstream in(file.path, std::ios::binary);
+  std::string whole((std::istreambuf_iterator<char>(in)), {});
+  IndexTimes times = times_of(recording);
+  Window window = {times.cuts[13], UINT64_MAX};
+  std::string expected = told(*direct(recording, {}, window, {}), recording.tables);
+  auto ask = [&](const std::string& bytes) {
+    std::ofstream(file.path, std::ios::binary | std::ios::trunc) << bytes;
+    auto index = open_index(file.path, kStamp, times);
+    if (!index) return false;
+    auto answer = index->answer(recording.tables, {}, window, {});
+    if (!answer) return false;
+    EXPECT_EQ(told(*answer, recording.tables), expected);
+    return true;
+  };
+  ASSERT_TRUE(ask(whole));
+  int refused = 0;
+  for (int i = 0; i < 400; ++i) {
+    std::string bytes = whole;
+    size_t at = recording.random() % bytes.size();
+    bytes[at] = static_cast<char>(bytes[at] ^ 1 << recording.pick(8));
+    refused += !ask(bytes);
+  }
+  EXPECT_GT(refused, 200);
+  for (int i = 0; i < 50; ++i)
+    EXPECT_FALSE(ask(whole.substr(0, recording.random() % whole.size())));
+}
+
+TEST(IndexBlock, GivesBackWhatWasWritten) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 200; ++round) {
+    bool own = round % 2;
+    std::vector<IndexEntry> entries;
+    IndexBlockWriter writer(own);
+    uint32_t cell = 0;
+    auto number = [&] { return random() >> (random() % 64); };
+    for (int i = 0; i < 50; ++i) {
+      IndexEntry e;
+      e.cell = cell += 1 + static_cast<uint32_t>(random() % 300);
+      e.allocations = random() % 6;
+      e.reallocations = random() % 3;
+      e.temporary = random() % 3;
+      if (e.allocations || e.reallocations) e.allocated_bytes = number();
+      e.live_bytes =
+          random() % 3 ? static_cast<int64_t>(number()) : static_cast<int64_t>(e.allocated_bytes);
+      e.live_blocks = random() % 3 ? static_cast<int64_t>(random() % 9) - 4
+                                   : static_cast<int64_t>(e.allocations);
+      e.peak_bytes = random() % 3 ? static_cast<int64_t>(number()) : e.live_bytes;
+      e.own_peak_bytes = own ? static_cast<int64_t>(number()) : e.peak_bytes;
+      writer.add(e);
+      entries.push_back(e);
+    }
+    IndexBlockWriter::Packed packed = writer.finish();
+    IndexBlockReader reader;
+    ASSERT_TRUE(reader.open(packed.bytes, packed.raw_bytes, own));
+    size_t i = 0;
+    auto same = [&](const IndexEntry& e) {
+      const IndexEntry& x = entries[i++];
+      EXPECT_EQ(std::tie(e.cell, e.allocations, e.reallocations, e.temporary, e.allocated_bytes,
+                         e.live_bytes, e.live_blocks, e.peak_bytes, e.own_peak_bytes),
+                std::tie(x.cell, x.allocations, x.reallocations, x.temporary, x.allocated_bytes,
+                         x.live_bytes, x.live_blocks, x.peak_bytes, x.own_peak_bytes));
+    };
+    EXPECT_TRUE(reader.for_each(cell + 1, same));
+    EXPECT_EQ(i, entries.size());
+    EXPECT_FALSE(reader.for_each(cell, [](const IndexEntry&) {}));  // The last is out of range.
+  }
+}
+
+}  // namespace
+}  // namespace malloscope::analyze
