@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 
@@ -94,6 +95,8 @@ int main_history(const Words& words) {
   add_color(app, &options.color);
   if (auto code = parse(app, words, "malloscope history nightly/ --max-growth 10 --metric peak"))
     return *code;
+  if (options.max_growth && std::isnan(*options.max_growth))
+    return complain(kUsage, "--max-growth is no number");
 
   std::vector<std::string> notes;
   Result<std::vector<analyze::Run>> runs = read_all(options.paths, &notes);
