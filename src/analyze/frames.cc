@@ -70,13 +70,18 @@ FrameTable::Run FrameTable::resolve(const trace::Module* module, uint64_t pc) {
   return resolve_in(found->second, pc - module->bias);
 }
 
+const trace::Module* FrameTable::module_at(const trace::Image& image, uint64_t pc,
+                                           uint32_t generation) {
+  return finders_.try_emplace(image.id, image.modules).first->second.find(pc, generation);
+}
+
 FrameTable::Run FrameTable::resolve_address(const trace::Image& image, uint32_t generation,
                                             uint64_t address) {
   auto [found, fresh] =
       by_address_.try_emplace({address, uint64_t{raw(image.id)} << 32 | generation});
   if (fresh) {
     uint64_t pc = pc_of(address);
-    Run run = resolve(image.module_of(pc, generation), pc);
+    Run run = resolve(module_at(image, pc, generation), pc);
     found->second = run;
   }
   return found->second;
@@ -109,7 +114,7 @@ void FrameTable::calls(ImageId id, StackId stack, std::vector<Call>* calls) {
   for (trace::StackNode n = image.stacks.node(stack); n != trace::StackNode::kRoot;
        n = image.stacks.outer(n)) {
     uint64_t pc = pc_of(image.stacks.address(n));
-    calls->push_back({pc, image.module_of(pc, image.stacks.generation(n)),
+    calls->push_back({pc, module_at(image, pc, image.stacks.generation(n)),
                       static_cast<uint32_t>(at(id, n).size())});
   }
   if (calls->empty()) calls->push_back({0, nullptr, 1});

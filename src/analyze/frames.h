@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "symbols/symbolizer.h"
+#include "trace/module_finder.h"
 #include "trace/tables.h"
 
 namespace malloscope::analyze {
@@ -99,6 +100,7 @@ class FrameTable {
     uint32_t count;
   };
 
+  const trace::Module* module_at(const trace::Image& image, uint64_t pc, uint32_t generation);
   Run resolve_address(const trace::Image& image, uint32_t generation, uint64_t address);
   Run resolve(const trace::Module* module, uint64_t pc);
   Run resolve_in(uint64_t module, uint64_t offset);
@@ -115,6 +117,7 @@ class FrameTable {
   std::vector<symbols::ModuleFile> modules_;
   std::unordered_map<std::string, uint64_t> module_ids_;
   std::unordered_map<const trace::Module*, uint64_t> module_of_;
+  std::unordered_map<ImageId, trace::ModuleFinder> finders_;
   std::vector<std::vector<Run>> by_node_;  // By image and node; a count of 0: not known yet.
 };
 

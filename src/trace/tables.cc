@@ -105,13 +105,4 @@ void StackTable::frames(StackId id, std::vector<uint64_t>* innermost_first) cons
     innermost_first->push_back(address(at));
 }
 
-const Module* Image::module_of(uint64_t address, uint32_t generation) const {
-  const Module* found = nullptr;
-  for (const Module& module : modules)
-    if (address >= module.start && address < module.end && module.generation <= generation &&
-        (!found || module.generation >= found->generation))
-      found = &module;
-  return found;
-}
-
 }  // namespace malloscope::trace

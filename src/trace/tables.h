@@ -137,9 +137,6 @@ struct Image {
   uint64_t truncated_stacks = 0;
   uint64_t unwind_failures = 0;
   uint64_t not_followed = 0;
-
-  // The module that held `address` when a stack of that generation was recorded, or nullptr.
-  const Module* module_of(uint64_t address, uint32_t generation) const;
 };
 
 // Something the user should know about the recording itself ("pid 12 (foo) is statically linked").

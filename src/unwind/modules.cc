@@ -7,7 +7,8 @@
 // A module met for the first time is described in a record (path, build-id,
 // where its CFI is) that is built in private and then published by one
 // compare-and-swap at the end of a table which only grows; so the recorder can
-// follow it by index, and no thread ever waits for another.
+// follow it by index, and no thread ever waits for another. When the table is full,
+// its last record says that from then on nothing is known of any address.
 //
 // Generations. A pc names a piece of code only until its module is unloaded and
 // another one mapped in its place. We cannot stop the world for that; instead,
@@ -48,27 +49,74 @@ namespace {
 constexpr uint64_t kOneGeneration = uint64_t{1} << 32, kOneUnloading = 1;
 constexpr size_t kMaxName = 4095;
 
+// Whether a module is still loaded, as far as we know. Threads that unload others look at the same
+// time, and what one of them has seen may be over when he says so.
+enum Presence : uint32_t {
+  kThere,
+  kLookedAt,  // By a thread that takes it back to kThere, unless another one comes in between.
+  kGone,      // Or not to be trusted, until it is met again.
+};
+
 // A module in the table, with what only we need to know.
 struct Known {
   Module module;
   const link_map* map;
-  std::atomic<bool> gone;  // Unloaded, as far as we know, or not looked at since another was.
-  uint64_t beginning;      // A hash of its first bytes; 0 if they cannot be read.
+  std::atomic<uint32_t> presence;
+  uint64_t beginning;                  // A hash of its first bytes; 0 if they cannot be read.
   std::atomic<uint32_t> newest_until;  // Later records below this index lie elsewhere.
 };
 
 constinit std::atomic<Arena*> memory = nullptr;
-constinit std::atomic<Known*> table[kMaxModules] = {};
 // The newest module of each address, most of the time: only a hint.
-constinit std::atomic<uint16_t> hints[256] = {};
+constinit std::atomic<uint32_t> hints[256] = {};
 
-std::atomic<uint16_t>& hint_of(uintptr_t start) { return hints[(start >> 12 ^ start >> 20) & 255]; }
+std::atomic<uint32_t>& hint_of(uintptr_t start) { return hints[(start >> 12 ^ start >> 20) & 255]; }
 
 void* take(size_t bytes) {
   Arena* arena = memory.load(std::memory_order_relaxed);
   void* result = arena ? arena->take(bytes) : nullptr;
   if (!result) count(counts.no_memory);
   return result;
+}
+
+// The table, in chunks that are made when they are needed. It is filled from the front without
+// gaps.
+struct Chunk {
+  static constexpr size_t kRecords = 1024;
+  std::atomic<Known*> records[kRecords];
+  // A bit for each record that is not gone, so that the few that are left are soon found.
+  std::atomic<uint64_t> left[kRecords / 64];
+};
+constinit std::atomic<Chunk*> chunks[kMaxModules / Chunk::kRecords] = {};
+static_assert(kMaxModules % Chunk::kRecords == 0);
+
+Chunk* chunk_of(size_t index) {
+  return chunks[index / Chunk::kRecords].load(std::memory_order_acquire);
+}
+
+Known* known_at(size_t index) {
+  Chunk* chunk = chunk_of(index);
+  return chunk ? chunk->records[index % Chunk::kRecords].load(std::memory_order_acquire) : nullptr;
+}
+
+void mark_left(size_t index) {
+  chunk_of(index)->left[index % Chunk::kRecords / 64].fetch_or(uint64_t{1} << index % 64);
+}
+
+// Puts it at the index, unless another thread has put one there. False if there is no memory.
+bool put(Known* known, size_t index) {
+  std::atomic<Chunk*>& chunk = chunks[index / Chunk::kRecords];
+  if (!chunk.load(std::memory_order_acquire)) {
+    auto* fresh = static_cast<Chunk*>(take(sizeof(Chunk)));
+    if (!fresh) return false;
+    Chunk* nobodys = nullptr;
+    chunk.compare_exchange_strong(nobodys, fresh, std::memory_order_acq_rel);
+  }
+  mark_left(index);
+  Known* nothing = nullptr;
+  chunk_of(index)->records[index % Chunk::kRecords].compare_exchange_strong(
+      nothing, known, std::memory_order_acq_rel);
+  return true;
 }
 
 Section section_of(LoadedElf::Range range) {
@@ -168,6 +216,16 @@ Known* make(const Module& module, const link_map* map, Epoch now) {
   return known;
 }
 
+// The last record of a full table, in the place of all that would follow. It holds every address,
+// so that a reader does not take an older module for one that is not there.
+Module anything() {
+  Module all = {};
+  all.end = UINTPTR_MAX;
+  all.name = "[unknown]";
+  all.name_size = static_cast<uint32_t>(strlen(all.name));
+  return all;
+}
+
 // The table's record of the module that the loader found.
 MSCOPE_SLOW const Module* meet(const dl_find_object& found, Epoch now) {
   Module module;
@@ -178,27 +236,31 @@ MSCOPE_SLOW const Module* meet(const dl_find_object& found, Epoch now) {
     // met it in a later generation may have been faster than we; then ours needs one too.
     size_t count_now = module_count();
     size_t hint = hint_of(module.start).load(std::memory_order_relaxed);
-    const Known* last = table[hint].load(std::memory_order_acquire);
+    const Known* last = known_at(hint);
     size_t looked_at = last && last->module.start == module.start && last->module.end == module.end
                            ? last->newest_until.load(std::memory_order_relaxed)
                            : 0;
     for (size_t i = count_now; i-- > 0;) {
       if (i < looked_at && i > hint) i = hint;
-      Known* known = table[i].load(std::memory_order_acquire);
+      Known* known = known_at(i);
       if (!overlap(known->module, module)) continue;
       if (!same(known->module, module) || known->module.generation > now.generation()) break;
-      known->gone.store(false, std::memory_order_relaxed);
+      if (known->presence.load(std::memory_order_relaxed) != kThere) {
+        known->presence.store(kThere);
+        mark_left(i);
+      }
       known->newest_until.store(static_cast<uint32_t>(count_now), std::memory_order_relaxed);
-      hint_of(module.start).store(static_cast<uint16_t>(i), std::memory_order_relaxed);
+      hint_of(module.start).store(static_cast<uint32_t>(i), std::memory_order_relaxed);
       return &known->module;
     }
-    if (count_now == kMaxModules) {
+    if (count_now >= kMaxModules - 1) {
+      Known* end = count_now < kMaxModules ? make(anything(), nullptr, now) : nullptr;
+      if (end) put(end, count_now);
       count(counts.modules_lost);
       return nullptr;
     }
     if (!fresh && !(fresh = make(module, found.dlfo_link_map, now))) return nullptr;
-    Known* expected = nullptr;
-    table[count_now].compare_exchange_strong(expected, fresh, std::memory_order_acq_rel);
+    if (!put(fresh, count_now)) return nullptr;
     // Now it is there, by us or, if we lost the race, perhaps by another: look again.
   }
 }
@@ -208,11 +270,11 @@ const Module* module_of(const dl_find_object& found, Epoch now) {
   if (epoch().unloading()) return meet(found, now);
   auto start = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
   size_t hint = hint_of(start).load(std::memory_order_relaxed);
-  Known* known = table[hint].load(std::memory_order_acquire);
+  Known* known = known_at(hint);
   if (known && known->module.start == start &&
       known->module.end == reinterpret_cast<uintptr_t>(found.dlfo_map_end) &&
       known->map == found.dlfo_link_map && known->module.generation <= now.generation() &&
-      !known->gone.load(std::memory_order_relaxed))
+      known->presence.load(std::memory_order_relaxed) == kThere)
     return &known->module;
   return meet(found, now);
 }
@@ -306,10 +368,7 @@ static bool still_there(const Known& known, Unloader* unloader) {
 
 void start(Arena& arena) {
   memory.store(&arena, std::memory_order_relaxed);
-  for (auto& entry : table) {
-    if (!entry.load(std::memory_order_relaxed)) break;
-    entry.store(nullptr, std::memory_order_relaxed);
-  }
+  for (auto& chunk : chunks) chunk.store(nullptr, std::memory_order_relaxed);
   rule_cache.reset();
   reset(counts);
   // Another thread of the parent may have been inside dlclose; it does not exist here.
@@ -349,18 +408,41 @@ void begin_unload() {
   if (unloader && unloader->depth++ == 0) unloader->generation = Epoch{before}.generation();
 }
 
+// Looks whether the module is still there; false if it is not, or if nobody can say.
+static bool look_at(Known* known, Unloader* unloader) {
+  uint32_t seen = kThere;
+  if (known->presence.compare_exchange_strong(seen, kLookedAt)) {
+    uint32_t looked_at = kLookedAt;
+    bool there = still_there(*known, unloader);
+    return known->presence.compare_exchange_strong(looked_at, there ? kThere : kGone) && there;
+  }
+  // What the other one has seen may have been before our unload.
+  if (seen == kLookedAt) known->presence.compare_exchange_strong(seen, kGone);
+  return false;
+}
+
+// False if a module that we met is gone.
+static bool all_still_there(Unloader* unloader) {
+  bool all = true;
+  for (size_t first = 0; first < kMaxModules && chunk_of(first); first += Chunk::kRecords)
+    for (size_t word = 0; word < std::size(chunk_of(first)->left); ++word) {
+      std::atomic<uint64_t>& left = chunk_of(first)->left[word];
+      for (uint64_t bits = left.load(); bits; bits &= bits - 1) {
+        size_t index = first + word * 64 + static_cast<size_t>(__builtin_ctzll(bits));
+        Known* known = known_at(index);
+        if (!known || look_at(known, unloader)) continue;  // Or it is about to be put there.
+        all = false;
+        if (known->presence.load() != kGone) continue;
+        left.fetch_and(~(bits & -bits));
+        if (known->presence.load() != kGone) mark_left(index);  // It was met again meanwhile.
+      }
+    }
+  return all;
+}
+
 void end_unload() {
   Unloader* unloader = this_unloader();
-  bool changed = false;
-  for (size_t i = 0, count_now = module_count(); i < count_now; ++i) {
-    Known* known = table[i].load(std::memory_order_acquire);
-    // Before we look: another thread may load and meet it again right after.
-    if (known->gone.load(std::memory_order_relaxed) || known->gone.exchange(true)) continue;
-    if (still_there(*known, unloader))
-      known->gone.store(false, std::memory_order_relaxed);
-    else
-      changed = true;
-  }
+  bool changed = !all_still_there(unloader);
   for (uint64_t bits = epoch_bits.load();;) {
     uint64_t next = bits - kOneUnloading;
     bool last = (static_cast<uint32_t>(next) & ~Epoch::kUsed) == 0;
@@ -380,11 +462,10 @@ void flush() {
 }
 
 size_t module_count() {
-  // The table is filled from the front without gaps.
   size_t low = 0, high = kMaxModules;
   while (low < high) {
     size_t middle = (low + high) / 2;
-    if (table[middle].load(std::memory_order_acquire)) {
+    if (known_at(middle)) {
       low = middle + 1;
     } else {
       high = middle;
@@ -394,7 +475,7 @@ size_t module_count() {
 }
 
 const Module* module_at(size_t index) {
-  Known* known = index < kMaxModules ? table[index].load(std::memory_order_acquire) : nullptr;
+  Known* known = index < kMaxModules ? known_at(index) : nullptr;
   return known ? &known->module : nullptr;
 }
 

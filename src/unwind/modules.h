@@ -61,7 +61,7 @@ struct Module {
   Section header, frames;  // .eh_frame_hdr and .eh_frame; empty if it has none.
 };
 
-inline constexpr size_t kMaxModules = 65'535;
+inline constexpr size_t kMaxModules = 1 << 20;
 
 // How many there are; it only grows. Those below it are there.
 size_t module_count();
