@@ -119,10 +119,12 @@ def try_case(case, folder, options):
         totals.mkdir()
         os.chmod(folder, 0o755), os.chmod(totals, 0o777)
         env.update(COUNTER_DIR=str(totals), LD_PRELOAD=str(product.COUNTER))
-        product.profile(command, trace, *options, env=env)
+        counted_run = product.profile(command, trace, *options, env=env)
         try:
             answer = product.complete_report(trace)
             counted = counter.differences(answer, totals, case.threads)
+            if counted_run.code is None:
+                counted.insert(0, "did not end")
         except (RuntimeError, KeyError, ValueError) as error:
             counted = [f"{type(error).__name__}: {error}"]
     return behaviour, counts, counted

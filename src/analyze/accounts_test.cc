@@ -306,8 +306,7 @@ class World {
     m.image.origin = origin;
     m.image.forked_tick = forked_tick;
     m.begun_life = origin != trace::Origin::kForked;
-    model_.images.push_back(m);
-    accounts_.image_started(m.image);
+    accounts_.image_started(model_.images.emplace_back(std::move(m)).image);
     begin_forks();
   }
 

@@ -38,7 +38,8 @@ TEST(BlockTable, HoldsWhatAMapHolds) {
 
 TEST(BlockTable, IsEmptyBeforeAndAfter) {
   BlockTable table;
-  table.prefetch(16);
+  table.prefetch_place(16);
+  table.prefetch_block(16);
   EXPECT_EQ(table.find(16), nullptr);
   table.insert({16, 1, 0, StackId::kNone, ThreadId::kNone});
   table.clear();

@@ -11,7 +11,6 @@ namespace malloscope::analyze {
 
 CallGraph::CallGraph(const CallTree& tree) {
   const std::vector<CallTree::Node>& nodes = tree.nodes();
-  std::vector<Amounts> below = tree.cumulative();
   functions.resize(tree.symbols());
   for (size_t i = 0; i < functions.size(); ++i)
     functions[i].symbol = SymbolId{static_cast<uint32_t>(i)};
@@ -30,27 +29,34 @@ CallGraph::CallGraph(const CallTree& tree) {
   std::unordered_map<uint64_t, EdgeState> known;
   std::vector<uint32_t> on_path(tree.symbols(), 0);
   std::vector<EdgeState*> edge_of(nodes.size(), nullptr);
+  std::vector<Amounts> below;  // Of the nodes on the way to the present one, so far.
 
   auto enter = [&](uint32_t n) {
     const CallTree::Node& node = nodes[n];
     auto symbol = static_cast<uint32_t>(node.symbol);
     GraphFunction& function = functions[symbol];
-    function.self += node.self;
-    if (node.self.allocations + node.self.reallocations + node.self.live_blocks > 0 ||
-        node.self.peak_bytes > 0)
+    const Amounts& self = tree.self(n);
+    function.self += self;
+    if (self.allocations + self.reallocations + self.live_blocks > 0 || self.peak_bytes > 0)
       ++function.paths;
-    if (on_path[symbol]++ == 0) function.cumulative += below[n];
+    below.push_back(self);
+    ++on_path[symbol];
     if (node.parent == CallTree::kRoot) return;
     SymbolId caller = nodes[node.parent].symbol;
     uint64_t key = uint64_t{static_cast<uint32_t>(caller)} << 32 | symbol;
     auto [state, fresh] = known.try_emplace(key, EdgeState{edges.size(), 0});
     if (fresh) edges.push_back({caller, node.symbol, {}});
     edge_of[n] = &state->second;
-    if (state->second.on_path++ == 0) edges[state->second.place].amounts += below[n];
+    ++state->second.on_path;
   };
   auto leave = [&](uint32_t n) {
-    --on_path[static_cast<uint32_t>(nodes[n].symbol)];
-    if (edge_of[n]) --edge_of[n]->on_path;
+    Amounts all = below.back();
+    below.pop_back();
+    if (!below.empty()) below.back() += all;
+    auto symbol = static_cast<uint32_t>(nodes[n].symbol);
+    if (--on_path[symbol] == 0) functions[symbol].cumulative += all;
+    EdgeState* edge = edge_of[n];
+    if (edge && --edge->on_path == 0) edges[edge->place].amounts += all;
   };
 
   uint32_t n = first_child[CallTree::kRoot];

@@ -26,6 +26,8 @@ CallTree::CallTree(Reading* reading, const Query& query, TreeOptions options)
       whole_outside_(query.frames.only_under.empty()) {
   nodes_.emplace_back();
   reading_.for_each_row([this](const Row& row) { add(row); });
+  children_ = Children();
+  node_at_ = decltype(node_at_)();
   if (query.full_names) return;
   // Only now is it known which short names would be those of several functions.
   std::vector<std::string_view> functions;
@@ -51,7 +53,12 @@ void CallTree::add(const Row& row) {
   total_ += row.amounts;
   ++stacks_;
   cut_stacks_ += root != FrameTable::Root::kReached;
-  nodes_[node].self += row.amounts;
+  uint32_t& amounts = nodes_[node].amounts;
+  if (amounts == 0) {
+    amounts = static_cast<uint32_t>(amounts_.size());
+    amounts_.emplace_back();
+  }
+  amounts_[amounts] += row.amounts;
   if (options_.visit) options_.visit(row, node);
 }
 
@@ -171,14 +178,14 @@ uint32_t CallTree::child(uint32_t node, SymbolId symbol) {
   children_.keys[at] = key;
   children_.nodes[at] = static_cast<uint32_t>(nodes_.size());
   ++children_.used;
-  nodes_.push_back({node, symbol, {}});
+  nodes_.push_back({node, symbol});
   return children_.nodes[at];
 }
 
 std::vector<Amounts> CallTree::cumulative() const {
   std::vector<Amounts> sums(nodes_.size());
   for (size_t i = nodes_.size(); i-- > 0;) {
-    sums[i] += nodes_[i].self;
+    sums[i] += self(i);
     if (i != kRoot) sums[nodes_[i].parent] += sums[i];
   }
   return sums;

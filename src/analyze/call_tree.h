@@ -48,7 +48,7 @@ class CallTree {
   struct Node {
     uint32_t parent = 0;  // Smaller than its own number, but for the root.
     SymbolId symbol = {};
-    Amounts self;
+    uint32_t amounts = 0;  // In amounts_. Most nodes are only on the way to others.
   };
 
   CallTree(Reading* reading, const Query& query, bool by_line = false, bool fold_plumbing = true)
@@ -56,6 +56,8 @@ class CallTree {
   CallTree(Reading* reading, const Query& query, TreeOptions options);
 
   const std::vector<Node>& nodes() const { return nodes_; }
+  // What was asked for right there.
+  const Amounts& self(size_t node) const { return amounts_[nodes_[node].amounts]; }
   const Symbol& symbol(SymbolId id) const { return symbols_[static_cast<uint32_t>(id)]; }
   size_t symbols() const { return symbols_.size(); }
 
@@ -96,6 +98,7 @@ class CallTree {
   Rules rules_;
   bool whole_outside_;  // The query cuts no outer frames off.
   std::vector<Node> nodes_;
+  std::vector<Amounts> amounts_ = std::vector<Amounts>(1);  // The first is nothing.
   std::vector<Symbol> symbols_;
   std::unordered_map<std::string, SymbolId> ids_;
   std::vector<int32_t> symbol_of_frame_;  // By FrameId; -1: not known yet.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace has far fewer distinct addresses than frames in stacks, and far fewer
-// distinct places in modules than addresses (every image loads them elsewhere).
+// A trace has far fewer distinct addresses than nodes in its trees of stacks, and far
+// fewer distinct places in modules than addresses (every image loads them elsewhere).
 // So an address is looked up in two steps, each remembered: to its module and
 // offset, and from there to its frames. Names are fetched once per offset.
 
@@ -75,26 +75,16 @@ const trace::Module* FrameTable::module_at(const trace::Image& image, uint64_t p
   return finders_.try_emplace(image.id, image.modules).first->second.find(pc, generation);
 }
 
-FrameTable::Run FrameTable::resolve_address(const trace::Image& image, uint32_t generation,
-                                            uint64_t address) {
-  auto [found, fresh] =
-      by_address_.try_emplace({address, uint64_t{raw(image.id)} << 32 | generation});
-  if (fresh) {
-    uint64_t pc = pc_of(address);
-    Run run = resolve(module_at(image, pc, generation), pc);
-    found->second = run;
-  }
-  return found->second;
-}
-
 std::span<const FrameId> FrameTable::at(ImageId id, trace::StackNode node) {
-  if (raw(id) >= by_node_.size()) by_node_.resize(raw(id) + size_t{1});
-  std::vector<Run>& runs = by_node_[raw(id)];
+  if (raw(id) >= by_code_.size()) by_code_.resize(raw(id) + size_t{1});
+  std::vector<Run>& runs = by_code_[raw(id)];
   const trace::Image& image = tables_.image(id);
-  if (runs.empty()) runs.resize(image.stacks.node_count());
-  Run& run = runs[static_cast<size_t>(node)];
-  if (run.count == 0)
-    run = resolve_address(image, image.stacks.generation(node), image.stacks.address(node));
+  if (runs.empty()) runs.resize(image.stacks.code_count());
+  Run& run = runs[image.stacks.code(node)];
+  if (run.count == 0) {
+    uint64_t pc = pc_of(image.stacks.address(node));
+    run = resolve(module_at(image, pc, image.stacks.generation(node)), pc);
+  }
   return std::span(runs_).subspan(run.first, run.count);
 }
 

@@ -81,7 +81,7 @@ class FrameTable {
   Root root(ImageId image, StackId id) const;
 
  private:
-  struct Place {  // A return address in an image, or an offset in a module.
+  struct Place {  // An offset in a module.
     uint64_t where;
     uint64_t whose;
     bool operator==(const Place&) const = default;
@@ -101,7 +101,6 @@ class FrameTable {
   };
 
   const trace::Module* module_at(const trace::Image& image, uint64_t pc, uint32_t generation);
-  Run resolve_address(const trace::Image& image, uint32_t generation, uint64_t address);
   Run resolve(const trace::Module* module, uint64_t pc);
   Run resolve_in(uint64_t module, uint64_t offset);
   Run add_run(std::span<const Frame> frames);
@@ -112,13 +111,12 @@ class FrameTable {
   std::vector<Frame> frames_;
   std::unordered_map<Frame, FrameId, FrameHash> ids_;
   std::vector<FrameId> runs_;
-  std::unordered_map<Place, Run, PlaceHash> by_address_;
   std::unordered_map<Place, Run, PlaceHash> by_offset_;
   std::vector<symbols::ModuleFile> modules_;
   std::unordered_map<std::string, uint64_t> module_ids_;
   std::unordered_map<const trace::Module*, uint64_t> module_of_;
   std::unordered_map<ImageId, trace::ModuleFinder> finders_;
-  std::vector<std::vector<Run>> by_node_;  // By image and node; a count of 0: not known yet.
+  std::vector<std::vector<Run>> by_code_;  // By image and its StackTable::code; 0: not known yet.
 };
 
 }  // namespace malloscope::analyze

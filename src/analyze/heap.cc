@@ -171,8 +171,11 @@ void Heap::image_ended(const trace::Image& image) {
 
 void Heap::finish() {
   if (!counts_) enter_window();
-  for (auto& image : images_)
-    if (image && image->running) show_live(*image);
+  for (auto& image : images_) {
+    if (!image) continue;
+    if (image->running) show_live(*image);
+    image->blocks.clear();
+  }
 }
 
 void Heap::restore(const trace::Image& image, const Totals& totals, Peak peak) {
@@ -191,17 +194,16 @@ void Heap::restore(Peak peak, uint64_t last_tick) {
 }
 
 void Heap::show_live(ImageAccount& image) {
-  if (image.begun == 0) {
-    for (HeapObserver* observer : observers_) observer->left(image.id, image.blocks);
-    return;
-  }
-  // Blocks whose reallocation never ended live on; the image's own table must not know.
-  BlockTable live = image.blocks;
+  // Blocks whose reallocation never ended live on, though the table must not know of them.
+  std::vector<uint64_t> lent;
   for (const ThreadState& state : image.threads)
-    for (const Begun& begun : state.begun)
-      if (begun.whose == Begun::Whose::kOwn && !live.find(begun.block.address))
-        live.insert(begun.block);
-  for (HeapObserver* observer : observers_) observer->left(image.id, live);
+    for (const Begun& begun : state.begun) {
+      if (begun.whose != Begun::Whose::kOwn || image.blocks.find(begun.block.address)) continue;
+      image.blocks.insert(begun.block);
+      lent.push_back(begun.block.address);
+    }
+  for (HeapObserver* observer : observers_) observer->left(image.id, image.blocks);
+  for (uint64_t address : lent) image.blocks.erase(image.blocks.find(address));
 }
 
 void Heap::events(std::span<const wire::Event> events) {
@@ -222,8 +224,10 @@ void Heap::events(std::span<const wire::Event> events) {
       image = account(event.image);
       if (!image) continue;
     }
+    if (i + 2 * kAhead < events.size() && events[i + 2 * kAhead].image == event.image)
+      image->blocks.prefetch_place(events[i + 2 * kAhead].address);
     if (i + kAhead < events.size() && events[i + kAhead].image == event.image)
-      image->blocks.prefetch(events[i + kAhead].address);
+      image->blocks.prefetch_block(events[i + kAhead].address);
     apply(*image, event);
   }
 }
@@ -534,10 +538,10 @@ void Heap::let_go(ImageAccount& image) {
     // A file may claim a child of an image that had ended.
     if (std::exchange(i->let_go, true)) return;
     i->blocks.clear();
-    i->threads = {};
+    i->threads = std::vector<ThreadState>();
     i->begun = 0;
-    i->ghosts = {};
-    i->spent = {};
+    i->ghosts = decltype(i->ghosts)();
+    i->spent = decltype(i->spent)();
     // A child of a parent that had ended before brings us here again; its fork is gone by then.
     if (!i->parent) return;
 
@@ -569,8 +573,13 @@ const Block* Heap::block(ImageId image, uint64_t address) const {
   return asked && address != 0 ? asked->blocks.find(address) : nullptr;
 }
 
-void Heap::expect(ImageId image, uint64_t address) const {
-  if (const ImageAccount* asked = account(image)) asked->blocks.prefetch(address);
+void Heap::expect(std::span<const wire::Event> events) const {
+  for (const wire::Event& event : events)
+    if (const ImageAccount* asked = account(event.image))
+      asked->blocks.prefetch_place(event.address);
+  for (const wire::Event& event : events)
+    if (const ImageAccount* asked = account(event.image))
+      asked->blocks.prefetch_block(event.address);
 }
 
 Totals Heap::totals() const {

@@ -136,15 +136,16 @@ class Heap : public trace::Listener {
   // Of the last event shown.
   uint64_t last_tick() const { return last_tick_; }
 
-  // The block at an address now, or nullptr; and what makes that fast some events later.
+  // The block at an address now, or nullptr; and what makes that fast for events to come.
   const Block* block(ImageId image, uint64_t address) const;
-  void expect(ImageId image, uint64_t address) const;
+  void expect(std::span<const wire::Event> events) const;
 
   // Of one image, selected or not, with its own highest sum.
   Totals totals(ImageId image) const;
   Peak peak(ImageId image) const;
 
-  // To be called after the last event, if the stream may have ended inside an image.
+  // To be called after the last event: shows what is left in images that have not ended. After it
+  // there are totals, but no blocks.
   void finish();
 
   // Instead of events: what they led to. See index.h.

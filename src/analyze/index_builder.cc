@@ -149,8 +149,8 @@ void IndexBuilder::expect(std::span<const wire::Event> events) {
     return event.kind == wire::Kind::kAlloc || event.kind == wire::Kind::kReallocEnd;
   };
   std::array<const uint32_t*, kAtOnce> where = {};
+  heap_.expect(events);
   for (size_t i = 0; i < events.size(); ++i) {
-    heap_.expect(events[i].image, events[i].address);
     if (!makes(events[i])) continue;
     where[i] = latest(events[i].image, events[i].stack);
     __builtin_prefetch(where[i]);

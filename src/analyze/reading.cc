@@ -120,7 +120,7 @@ Result<std::unique_ptr<Reading>> Reading::open(const std::string& path, const Qu
     if (auto indexed = from_index(path, query, *window, tally, hooks.progress)) {
       auto naming =
           std::make_unique<SymbolNaming>(query, indexed->tables.names, std::move(hooks.naming));
-      indexed->tables.names = {};
+      indexed->tables.names = decltype(indexed->tables.names)();
       return std::make_unique<Reading>(path, std::move(indexed->tables),
                                        std::move(indexed->accounts), std::move(naming));
     }
@@ -131,7 +131,7 @@ Result<std::unique_ptr<Reading>> Reading::open(const std::string& path, const Qu
   if (!tables) return std::unexpected(tables.error());
   accounts->finish();
   auto naming = std::make_unique<SymbolNaming>(query, tables->names, std::move(hooks.naming));
-  tables->names = {};
+  tables->names = decltype(tables->names)();
   return std::make_unique<Reading>(path, std::move(*tables), std::move(accounts),
                                    std::move(naming));
 }

@@ -2,6 +2,8 @@
 #include "analyze/symbol_naming.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "symbols/name_rules.h"
 #include "trace/event_stream.h"
@@ -18,13 +20,14 @@ std::vector<symbols::Symbolizer::Request> places_of(
   std::unordered_map<std::string, size_t> places;
   for (const trace::Image* image : images) {
     std::vector<uint64_t> pcs;
-    for (size_t n = 1; n < image->stacks.node_count(); ++n) {
-      uint64_t address = image->stacks.address(static_cast<trace::StackNode>(n));
+    for (uint32_t code = 1; code < image->stacks.code_count(); ++code) {
+      uint64_t address = image->stacks.code_address(code).address;
       pcs.push_back(address & wire::kInterrupted ? address & ~wire::kInterrupted : address - 1);
     }
     std::ranges::sort(pcs);
     pcs.erase(std::unique(pcs.begin(), pcs.end()), pcs.end());
-    // Modules that were at the same place one after the other are all asked: few are.
+    // Modules that were at the same place one after the other are all asked, each once.
+    std::set<std::tuple<uint64_t, uint64_t, uint64_t, size_t>> asked;
     for (const trace::Module& module : image->modules) {
       auto first = std::ranges::lower_bound(pcs, module.start);
       auto end = std::ranges::lower_bound(pcs, module.end);
@@ -32,6 +35,7 @@ std::vector<symbols::Symbolizer::Request> places_of(
       symbols::ModuleFile file = {module.path, module.build_id};
       auto [place, fresh] = places.try_emplace(key_of(file), requests.size());
       if (fresh) requests.push_back({file, {}});
+      if (!asked.emplace(module.start, module.end, module.bias, place->second).second) continue;
       for (; first != end; ++first) requests[place->second].offsets.push_back(*first - module.bias);
     }
   }

@@ -100,9 +100,8 @@ size_t Tally::place_of(ImageCells& cells, const Block& block) {
     place = place_of(cells, key);
   }
   if (place >= cells.cells.size()) {
-    size_t room = std::max(place + 1, cells.cells.size() * 2);
-    cells.cells.resize(room);
-    if (options_.details) cells.details.resize(room);
+    cells.cells.grow_to(place + 1);
+    if (options_.details) cells.details.grow_to(place + 1);
   }
   return place;
 }

@@ -11,6 +11,7 @@
 
 #include "analyze/heap.h"
 #include "analyze/usable_size.h"
+#include "base/pieces.h"
 
 namespace malloscope::analyze {
 
@@ -142,8 +143,8 @@ class Tally : public HeapObserver {
   struct ImageCells {
     bool ended = false;
     uint64_t start_tick = 0;
-    std::vector<Cell> cells;
-    std::vector<Details> details;  // Beside `cells`.
+    Pieces<Cell> cells;
+    Pieces<Details> details;  // Beside `cells`.
     // With a row for each stack alone, a cell's place is the stack's number.
     std::vector<Key> keys;
     std::vector<uint32_t> places;  // Open addressing: a key's number, + 1.

@@ -25,16 +25,16 @@ Answer by_stack(Reading* reading, const Query& query, const ProfileOptions& opti
   table.columns.push_back({"stack", "", Kind::kStack});
   uint64_t whole = value(tree.total(), options.metric);
   auto order = heaviest_first(
-      nodes.size(), [&](size_t i) { return value(nodes[i].self, options.metric); },
+      nodes.size(), [&](size_t i) { return value(tree.self(i), options.metric); },
       [](size_t i) { return i; });
   size_t most = options.top == 0 ? order.size() : std::min(order.size(), options.top);
   std::vector<SymbolId> path;
   for (size_t i = 0; i < most; ++i) {
     auto node = static_cast<uint32_t>(order[i]);
-    uint64_t amount = value(nodes[node].self, options.metric);
+    uint64_t amount = value(tree.self(node), options.metric);
     TableRow row;
     row.cells = {amount, Share{amount, whole}};
-    add_amounts(nodes[node].self, &row.cells);
+    add_amounts(tree.self(node), &row.cells);
     tree.path(node, &path);
     std::vector<NamedFrame> stack;
     for (SymbolId id : path) stack.push_back(named(tree.symbol(id)));

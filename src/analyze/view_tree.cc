@@ -85,7 +85,7 @@ Answer as_tree(Reading* reading, const Query& query, const ProfileOptions& optio
       continue;
     }
     uint32_t node = level.shown[level.next++];
-    uint64_t all = value(sums[node], metric), self = value(nodes[node].self, metric);
+    uint64_t all = value(sums[node], metric), self = value(tree.self(node), metric);
     TableRow row;
     row.depth = depth;
     row.cells = {all,         Share{all, whole},

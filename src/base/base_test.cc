@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "base/pieces.h"
 #include "base/varint.h"
 
 namespace malloscope {
@@ -65,6 +66,21 @@ TEST(Arena, IsEmptyInAForkedChild) {
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(*memory, 7);
+}
+
+TEST(Pieces, HoldsWhatAVectorHoldsAndStaysWhereItIs) {
+  Pieces<int> pieces;
+  const int* first = &pieces.push_back(0);
+  for (int i = 1; i < 10'000; ++i) pieces.push_back(i);
+  pieces.grow_to(20'000);
+  EXPECT_EQ(first, &pieces[0]);
+  Pieces<int> copy = pieces, moved = std::move(pieces);
+  for (const Pieces<int>* each : {&copy, &moved}) {
+    ASSERT_EQ(each->size(), 20'000u);
+    for (size_t i = 0; i < 20'000; ++i) ASSERT_EQ((*each)[i], i < 10'000 ? static_cast<int>(i) : 0);
+  }
+  EXPECT_EQ(first, &moved[0]);
+  EXPECT_EQ(pieces.size(), 0u);  // NOLINT(bugprone-use-after-move): it is empty, as promised.
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ class Writer {
     walk(
         tree_,
         [&](uint32_t n) {
-          self_[static_cast<size_t>(nodes[n].symbol)] += nodes[n].self;
+          self_[static_cast<size_t>(nodes[n].symbol)] += tree_.self(n);
           if (nodes[n].parent == analyze::CallTree::kRoot || on_path[edge(n)]++ > 0) return;
           auto caller = static_cast<size_t>(nodes[nodes[n].parent].symbol);
           uint32_t callee = function_of_[static_cast<size_t>(nodes[n].symbol)];

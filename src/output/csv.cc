@@ -27,7 +27,7 @@ Result<void> write_csv(const Export& what, Sink* sink) {
   sink->write(line + "function,file,line,module,stack\r\n");
   std::vector<analyze::SymbolId> path;
   for (uint32_t n = 1; n < tree.nodes().size(); ++n) {
-    const analyze::Amounts& amounts = tree.nodes()[n].self;
+    const analyze::Amounts& amounts = tree.self(n);
     if (is_empty(amounts)) continue;
     tree.path(n, &path);
     analyze::SymbolId blamed = path[0];

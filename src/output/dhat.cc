@@ -50,7 +50,7 @@ Result<void> write_dhat(const Export& what, Sink* sink) {
   json.key("pps").begin_array();
   std::vector<analyze::SymbolId> path;
   for (uint32_t n = 1; n < tree.nodes().size(); ++n) {
-    const analyze::Amounts& amounts = tree.nodes()[n].self;
+    const analyze::Amounts& amounts = tree.self(n);
     if (is_empty(amounts)) continue;
     auto lifetime = static_cast<double>(details[n].lifetime_ticks) * tables.header.ns_per_tick;
     json.begin_object(Layout::kLine);

@@ -20,7 +20,7 @@ Result<void> write_folded(const Export& what, Sink* sink) {
   std::vector<analyze::SymbolId> path;
   std::string line;
   for (uint32_t n = 1; n < tree.nodes().size(); ++n) {
-    uint64_t value = analyze::value(tree.nodes()[n].self, what.metric);
+    uint64_t value = analyze::value(tree.self(n), what.metric);
     if (value == 0) continue;
     tree.path(n, &path);
     line.clear();

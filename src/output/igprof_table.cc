@@ -50,7 +50,7 @@ struct Paths {
     const auto& nodes = tree.nodes();
     std::vector<uint64_t> below(nodes.size());
     for (size_t n = nodes.size(); n-- > 1;) {
-      below[n] += !is_empty(nodes[n].self);
+      below[n] += !is_empty(tree.self(n));
       below[nodes[n].parent] += below[n];
     }
     std::vector<uint32_t> on_path(tree.symbols());
@@ -82,7 +82,7 @@ IgprofTable::IgprofTable(const Export& what)
   analyze::CallGraph graph(tree);
   Paths paths(tree);
   uint64_t all_paths = 0;
-  for (const CallTree::Node& node : tree.nodes()) all_paths += !is_empty(node.self);
+  for (size_t n = 0; n < tree.nodes().size(); ++n) all_paths += !is_empty(tree.self(n));
   total = amounts_of(tree.total(), what.metric, all_paths);
 
   std::vector<uint32_t> order(graph.functions.size());

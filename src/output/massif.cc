@@ -29,7 +29,7 @@ class CallerTree {
   CallerTree(const CallTree& tree, Metric metric, uint64_t whole, Sink* sink)
       : tree_(tree), whole_(whole), sink_(*sink) {
     for (uint32_t n = 1; n < tree.nodes().size(); ++n)
-      if (uint64_t bytes = analyze::value(tree.nodes()[n].self, metric)) all_.push_back({n, bytes});
+      if (uint64_t bytes = analyze::value(tree.self(n), metric)) all_.push_back({n, bytes});
   }
 
   void write() {

@@ -30,7 +30,7 @@ constexpr Profile kProfiles[] = {
 
 void write_profile(JsonWriter* json, const analyze::CallTree& tree, const Profile& profile) {
   const auto& nodes = tree.nodes();
-  auto weight = [&](size_t n) { return analyze::value(nodes[n].self, profile.metric); };
+  auto weight = [&](size_t n) { return analyze::value(tree.self(n), profile.metric); };
   json->begin_object();
   json->member("type", "sampled");
   json->member("name", profile.name);

@@ -48,7 +48,7 @@ Result<void> write_tree_json(const Export& what, Sink* sink) {
     n == analyze::CallTree::kRoot ? json.null() : json.value(node.parent);
     json.key("symbol");
     n == analyze::CallTree::kRoot ? json.null() : json.value(static_cast<uint32_t>(node.symbol));
-    if (!is_empty(node.self)) write_amounts(&json, node.self);
+    if (!is_empty(tree.self(n))) write_amounts(&json, tree.self(n));
     json.end();
   }
   json.end();

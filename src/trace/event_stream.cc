@@ -61,11 +61,8 @@ class Stream {
       if (!next) return std::unexpected(next.error());
       if (!*next) break;
       if (!take(chunk)) return chunks->nonsense(chunk);
-      if (too_large_)
-        return fail(fmt::format("{} is damaged at byte {}: more events than an epoch can hold",
-                                path_, chunk.offset));
       if (chunk.type == ChunkType::kEpochEnd) {
-        show_epoch();
+        if (const Chunk* wrong = show_epoch()) return chunks->nonsense(*wrong);
         if (options_.progress)
           options_.progress(static_cast<double>(chunk.offset) /
                             static_cast<double>(chunks->bytes()));
@@ -122,7 +119,7 @@ class Stream {
       case ChunkType::kStacks:
         return take_stacks(in);
       case ChunkType::kEvents:
-        return take_events(chunk.payload);
+        return take_events(chunk);
       case ChunkType::kEnd:
         return take_end(in);
       case ChunkType::kEpochEnd:
@@ -232,8 +229,7 @@ class Stream {
     event.thread = ThreadId{static_cast<uint32_t>(record.thread)};
     event.stack = StackId{static_cast<uint32_t>(record.stack)};
     mappings_.push_back(event);
-    too_large_ |= mappings_.size() > wire::kMaxEpochEvents;
-    return true;
+    return mappings_.size() <= wire::kMaxEpochEvents;
   }
 
   bool take_record(const wire::RssRecord& record) {
@@ -282,9 +278,9 @@ class Stream {
     return all;
   }
 
-  bool take_events(std::span<const uint8_t> payload) {
-    if (!decoder_.decode(payload, &epoch_)) return false;
-    too_large_ |= epoch_.events.size() > wire::kMaxEpochEvents;
+  // They are decoded when their time has come: an epoch may hold millions of events.
+  bool take_events(const Chunk& chunk) {
+    undecoded_.push_back({chunk, {chunk.payload.begin(), chunk.payload.end()}, undecoded_.size()});
     return true;
   }
 
@@ -304,33 +300,68 @@ class Stream {
     if (raw(event->thread) > owner.threads.size()) event->thread = ThreadId::kNone;
   }
 
-  void show_epoch() {
+  // Returns the chunk that made no sense, or nullptr.
+  const Chunk* show_epoch() {
     define_stacks();
     for (; announced_ < unannounced_.size() &&
            announcement_of(*unannounced_[announced_]) <= epoch_tick_;
          ++announced_)
       listener_->image_started(*unannounced_[announced_]);
-    for (const wire::DecodedRun& run : epoch_.runs) {
-      wire::Event* first = epoch_.events.data() + run.first;
-      if (!image(raw(run.image))) continue;
-      for (uint32_t i = 0; i < run.count; ++i) {
-        check(first + i);
-        tables_.events +=
-            first[i].kind != wire::Kind::kReallocEnd && first[i].kind != wire::Kind::kCallTime;
-      }
-      merger_.add(first, first + run.count);
-    }
     std::stable_sort(mappings_.begin(), mappings_.end(),
                      [](const auto& a, const auto& b) { return a.tick < b.tick; });
     for (wire::Event& event : mappings_) check(&event);
-    merger_.add(mappings_.data(), mappings_.data() + mappings_.size());
+    merger_.add(mappings_, UINT64_MAX);
     for (uint64_t ended : ends_)
       merger_.add_end(*tables_.images[ended].end_tick, &tables_.images[ended]);
+    std::ranges::stable_sort(undecoded_, {}, [](const auto& c) { return c.chunk.first_tick; });
+    for (const Undecoded& next : undecoded_) {
+      merger_.merge_before(next.chunk.first_tick);
+      if (!decode(next)) return &next.chunk;
+    }
     merger_.merge();
-    epoch_.events.clear();
-    epoch_.runs.clear();
+    epoch_events_ = 0;
+    undecoded_.clear();
     mappings_.clear();
     ends_.clear();
+    return nullptr;
+  }
+
+  struct Undecoded {
+    Chunk chunk;
+    std::vector<uint8_t> payload;
+    uint64_t order;  // In the file.
+  };
+  struct Decoded {
+    wire::DecodedChunk events;
+    uint32_t left = 0;  // Runs that are not yet shown.
+  };
+
+  bool decode(const Undecoded& chunk) {
+    Decoded& to = unused();
+    if (!decoder_.decode(chunk.payload, &to.events)) return false;
+    epoch_events_ += to.events.events.size();
+    if (epoch_events_ > wire::kMaxEpochEvents) return false;
+    for (size_t i = 0; i < to.events.runs.size(); ++i) {
+      const wire::DecodedRun& run = to.events.runs[i];
+      if (!image(raw(run.image))) continue;
+      auto events = std::span(to.events.events).subspan(run.first, run.count);
+      for (wire::Event& event : events) {
+        check(&event);
+        tables_.events +=
+            event.kind != wire::Kind::kReallocEnd && event.kind != wire::Kind::kCallTime;
+      }
+      merger_.add(events, chunk.order << 32 | i, &to.left);
+    }
+    return true;
+  }
+
+  Decoded& unused() {
+    auto found = std::ranges::find(decoded_, 0U, [](const auto& d) { return d->left; });
+    if (found == decoded_.end())
+      found = decoded_.insert(decoded_.end(), std::make_unique<Decoded>());
+    (*found)->events.events.clear();
+    (*found)->events.runs.clear();
+    return **found;
   }
 
   struct Pending {
@@ -343,7 +374,6 @@ class Stream {
   StreamOptions options_;
   EpochMerger merger_;
   Tables tables_;
-  bool too_large_ = false;
   std::vector<uint64_t> announcements_;    // When to tell of an image; by id - 1.
   std::vector<const Image*> unannounced_;  // All images, in order of announcement.
   size_t announced_ = 0;
@@ -351,7 +381,9 @@ class Stream {
   std::vector<wire::StackDecoder> decoders_;
   std::vector<Pending> definitions_;
   wire::EventDecoder decoder_;
-  wire::DecodedChunk epoch_;
+  std::vector<Undecoded> undecoded_;  // Of this epoch.
+  std::vector<std::unique_ptr<Decoded>> decoded_;
+  uint64_t epoch_events_ = 0;
   std::vector<wire::Event> mappings_;
   uint64_t epoch_tick_ = 0;
   uint64_t name_bytes_ = 0;

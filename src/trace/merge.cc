@@ -20,6 +20,38 @@ using wire::Event;
 using wire::Kind;
 
 static constexpr size_t kBatch = 4096;
+static constexpr size_t kLong = 256;  // So many events in a row are shown where they are.
+
+bool EpochMerger::later(const Run& a, const Run& b) {
+  return a.next->tick != b.next->tick ? a.next->tick > b.next->tick : a.order > b.order;
+}
+
+void EpochMerger::add(std::span<const Event> events, uint64_t order, uint32_t* left) {
+  if (events.empty()) return;
+  if (left) ++*left;
+  put_back({events.data(), events.data() + events.size(), order, left});
+}
+
+void EpochMerger::add_end(uint64_t tick, const Image* image) {
+  auto after = std::ranges::upper_bound(ends_, tick, {}, &End::tick);
+  ends_.insert(after, {tick, image});
+}
+
+void EpochMerger::put_back(const Run& run) {
+  if (run.next == run.end) {
+    if (run.left) --*run.left;
+    return;
+  }
+  runs_.push_back(run);
+  std::push_heap(runs_.begin(), runs_.end(), later);
+}
+
+EpochMerger::Run EpochMerger::take_earliest() {
+  std::pop_heap(runs_.begin(), runs_.end(), later);
+  Run run = runs_.back();
+  runs_.pop_back();
+  return run;
+}
 
 void EpochMerger::flush() {
   if (!batch_.empty()) listener_->events(batch_);
@@ -39,60 +71,50 @@ void EpochMerger::show(const Event* first, const Event* last) {
         continue;
       }
     }
-    batch_.insert(batch_.end(), first, stop);
+    std::span<const Event> some(first, stop);
     first = stop;
+    if (some.size() >= kLong) {
+      flush();
+      listener_->events(some);
+      continue;
+    }
+    batch_.insert(batch_.end(), some.begin(), some.end());
     if (batch_.size() >= kBatch) flush();
   }
 }
 
-void EpochMerger::merge() {
-  std::stable_sort(ends_.begin(), ends_.end(),
-                   [](const End& a, const End& b) { return a.tick < b.tick; });
-  next_end_ = 0;
-  // A heap with the earliest run on top.
-  auto later = [](const Run& a, const Run& b) {
-    return a.next->tick != b.next->tick ? a.next->tick > b.next->tick : a.order > b.order;
-  };
-  std::make_heap(runs_.begin(), runs_.end(), later);
-  while (!runs_.empty()) {
-    std::pop_heap(runs_.begin(), runs_.end(), later);
-    Run run = runs_.back();
-    runs_.pop_back();
-    if (runs_.empty()) {
-      show(run.next, run.end);
-      break;
-    }
-    uint64_t until = runs_.front().next->tick;
-    const Event* stop = run.next;
-    while (stop != run.end && stop->tick < until) ++stop;
-    if (stop != run.next) {
+void EpochMerger::merge_before(uint64_t limit) {
+  while (!runs_.empty() && runs_.front().next->tick < limit) {
+    Run run = take_earliest();
+    uint64_t until = runs_.empty() ? limit : std::min(limit, runs_.front().next->tick);
+    if (run.next->tick < until) {
+      const Event* stop = run.next;
+      while (stop != run.end && stop->tick < until) ++stop;
       show(run.next, stop);
       run.next = stop;
+      put_back(run);
     } else {
-      tied_.clear();
-      tied_.push_back(run);
-      while (!runs_.empty() && runs_.front().next->tick == until) {
-        std::pop_heap(runs_.begin(), runs_.end(), later);
-        tied_.push_back(runs_.back());
-        runs_.pop_back();
-      }
-      show_tie(tied_, until);
-      for (const Run& rest : tied_) {
-        if (rest.next == rest.end) continue;
-        runs_.push_back(rest);
-        std::push_heap(runs_.begin(), runs_.end(), later);
-      }
-      continue;
+      tied_.assign(1, run);
+      while (!runs_.empty() && runs_.front().next->tick == until) tied_.push_back(take_earliest());
+      show_tie(until);
+      for (const Run& rest : tied_) put_back(rest);
     }
-    if (run.next != run.end) {
-      runs_.push_back(run);
-      std::push_heap(runs_.begin(), runs_.end(), later);
-    }
+  }
+}
+
+void EpochMerger::merge() {
+  merge_before(UINT64_MAX);
+  // Only a file that lies has events at the end of time.
+  while (!runs_.empty()) {
+    Run run = take_earliest();
+    show(run.next, run.end);
+    run.next = run.end;
+    put_back(run);
   }
   flush();
   for (; next_end_ < ends_.size(); ++next_end_) listener_->image_ended(*ends_[next_end_].image);
-  runs_.clear();
   ends_.clear();
+  next_end_ = 0;
 }
 
 static const Event* end_of_tick(const Event* first, const Event* last, uint64_t tick) {
@@ -100,20 +122,20 @@ static const Event* end_of_tick(const Event* first, const Event* last, uint64_t 
   return first;
 }
 
-void EpochMerger::show_tie(std::vector<Run>& tied, uint64_t tick) {
+void EpochMerger::show_tie(uint64_t tick) {
   // Whether two runs touch one address. Ties are short: a handful of events each.
   auto disputed = [&] {
-    for (size_t i = 0; i < tied.size(); ++i)
-      for (const Event* a = tied[i].next; a != tied[i].end && a->tick == tick; ++a) {
+    for (size_t i = 0; i < tied_.size(); ++i)
+      for (const Event* a = tied_[i].next; a != tied_[i].end && a->tick == tick; ++a) {
         if (a->address == 0) continue;
-        for (size_t j = i + 1; j < tied.size(); ++j)
-          for (const Event* b = tied[j].next; b != tied[j].end && b->tick == tick; ++b)
+        for (size_t j = i + 1; j < tied_.size(); ++j)
+          for (const Event* b = tied_[j].next; b != tied_[j].end && b->tick == tick; ++b)
             if (a->address == b->address && a->image == b->image) return true;
       }
     return false;
   };
-  if (disputed()) return show_disputed(tied, tick);
-  for (Run& run : tied) {
+  if (disputed()) return show_disputed(tick);
+  for (Run& run : tied_) {
     const Event* stop = end_of_tick(run.next, run.end, tick);
     show(run.next, stop);
     run.next = stop;
@@ -185,10 +207,10 @@ class TickOrder {
 
 }  // namespace
 
-void EpochMerger::show_disputed(std::vector<Run>& tied, uint64_t tick) {
+void EpochMerger::show_disputed(uint64_t tick) {
   flush();
   std::vector<std::span<const Event>> threads;
-  for (Run& run : tied) {
+  for (Run& run : tied_) {
     const Event* stop = end_of_tick(run.next, run.end, tick);
     threads.emplace_back(run.next, stop);
     run.next = stop;

@@ -13,21 +13,37 @@ namespace malloscope::trace {
 static constexpr uint32_t kDeepest = 1 << 20;
 
 // One multiplier is drawn afresh in every run: a file cannot be made to fill the same places.
-static uint32_t hash_of(uint32_t outer, uint64_t address, uint32_t generation) {
+static uint32_t hash_of(uint64_t a, uint32_t b) {
   static const uint64_t drawn = [] {
     std::random_device random;
     return (uint64_t{random()} << 32 | random()) | 1;
   }();
-  uint64_t h = (address ^ uint64_t{generation} << 48) * 0x9e3779b97f4a7c15;
-  h = (h ^ h >> 32 ^ uint64_t{outer} << 16) * drawn;
+  uint64_t h = a * 0x9e3779b97f4a7c15;
+  h = (h ^ h >> 32 ^ uint64_t{b} << 16) * drawn;
   return static_cast<uint32_t>(h >> 32);
+}
+
+uint32_t StackTable::code_of(const CodeAddress& wanted) {
+  auto place_of = [this](const CodeAddress& code) {
+    size_t mask = code_places_.size() - 1, at = hash_of(code.address, code.generation) & mask;
+    while (code_places_[at] != 0 && codes_[code_places_[at]] != code) at = (at + 1) & mask;
+    return at;
+  };
+  if (codes_.size() * 2 > code_places_.size()) {
+    code_places_.assign(std::max<size_t>(64, std::bit_ceil(codes_.size() * 4)), 0);
+    for (uint32_t i = 1; i < codes_.size(); ++i) code_places_[place_of(codes_[i])] = i;
+  }
+  uint32_t& code = code_places_[place_of(wanted)];
+  if (code == 0) {
+    code = code_count();
+    codes_.push_back(wanted);
+  }
+  return code;
 }
 
 void StackTable::make_places(size_t nodes) {
   for (size_t i = hashes_.size(); i < nodes_.size(); ++i)
-    hashes_.push_back(
-        i == 0 ? 0
-               : hash_of(hashes_[index(nodes_[i].outer)], nodes_[i].address, nodes_[i].generation));
+    hashes_.push_back(i == 0 ? 0 : hash_of(nodes_[i].code, hashes_[index(nodes_[i].outer)]));
   if (nodes * 8 < places_.size() * 5) return;
   places_.assign(std::max<size_t>(64, std::bit_ceil(nodes * 2)), StackNode::kRoot);
   size_t mask = places_.size() - 1;
@@ -41,19 +57,18 @@ void StackTable::make_places(size_t nodes) {
 // Every node knows one further out besides the next, at distances such that any is reached in a
 // number of steps that grows with the logarithm of the depth: a file may be made to ask for the
 // farthest every time. (Myers, "An applicative random-access stack".)
-StackNode StackTable::add(StackNode outer, uint64_t address, uint32_t generation, uint32_t hash) {
+StackNode StackTable::add(StackNode outer, uint32_t code, uint32_t hash) {
   size_t mask = places_.size() - 1, at = hash & mask;
   for (; places_[at] != StackNode::kRoot; at = (at + 1) & mask) {
     const Node& known = nodes_[index(places_[at])];
-    if (known.address == address && known.outer == outer && known.generation == generation)
-      return places_[at];
+    if (known.code == code && known.outer == outer) return places_[at];
   }
   const Node& next = nodes_[index(outer)];
   const Node& far = nodes_[index(next.far)];
   bool even = next.depth - far.depth == far.depth - depth(far.far);
   auto node = static_cast<StackNode>(nodes_.size());
   places_[at] = node;
-  nodes_.push_back({address, outer, even ? far.far : outer, next.depth + 1, generation});
+  nodes_.push_back({code, outer, even ? far.far : outer, next.depth + 1});
   hashes_.push_back(hash);
   return node;
 }
@@ -74,7 +89,7 @@ bool StackTable::define(StackId id, StackId owner, uint32_t kept, uint32_t gener
   if (number == 0 || raw(owner) >= number || number > defs_.size() + kGap) return false;
   if (kept > 0 && kept > depth(owner)) return false;
   if (count + kept > kDeepest || count + kept == 0) return false;
-  if (number >= defs_.size()) defs_.resize(number + 1);
+  defs_.grow_to(number + 1);
   StackNode at = kept > 0 ? ancestor(node(owner), kept) : StackNode::kRoot;
   // The same address may mean another library by now.
   if (kept > 0 && this->generation(at) != generation) return false;
@@ -83,16 +98,16 @@ bool StackTable::define(StackId id, StackId owner, uint32_t kept, uint32_t gener
   constexpr size_t kAtOnce = 64;
   for (size_t i = 0; i < count;) {
     size_t some = std::min(kAtOnce, count - i);
-    std::array<uint32_t, kAtOnce> hashes;
+    std::array<uint32_t, kAtOnce> codes, hashes;
     uint32_t hash = hashes_[index(at)];
     for (size_t k = 0; k < some; ++k) {
-      hashes[k] = hash = hash_of(hash, frames_outermost_first[i + k], generation);
+      codes[k] = code_of({frames_outermost_first[i + k], generation});
+      hashes[k] = hash = hash_of(codes[k], hash);
       __builtin_prefetch(&places_[hash & (places_.size() - 1)]);
     }
     for (size_t k = 0; k < some; ++k)
       __builtin_prefetch(&nodes_[index(places_[hashes[k] & (places_.size() - 1)])]);
-    for (size_t k = 0; k < some; ++k, ++i)
-      at = add(at, frames_outermost_first[i], generation, hashes[k]);
+    for (size_t k = 0; k < some; ++k, ++i) at = add(at, codes[k], hashes[k]);
   }
   if (defs_[number].node == StackNode::kRoot) ++count_;
   defs_[number] = {at, generation, flags};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/pieces.h"
 
 namespace malloscope::trace {
 
@@ -30,10 +31,23 @@ struct Module {
 // outer nodes tell. 0 is the root, above the outermost frames.
 enum class StackNode : uint32_t { kRoot = 0 };
 
+// A return address in the stacks of an image, as it was in one generation. The top bit is
+// wire::kInterrupted.
+struct CodeAddress {
+  uint64_t address = 0;
+  uint32_t generation = 0;
+  bool operator==(const CodeAddress&) const = default;
+};
+
 // The stacks of one image, as a tree: each is defined as the outer frames it shares with an older
 // one and the frames it adds, and so is a node and all that is outside of it.
 class StackTable {
  public:
+  StackTable() {
+    nodes_.grow_to(1);
+    codes_.grow_to(1);
+  }
+
   // Ids may come in any order inside an epoch but refer only to smaller ones.
   // False if the definition is impossible.
   bool define(StackId id, StackId owner, uint32_t kept, uint32_t generation, uint32_t flags,
@@ -57,12 +71,21 @@ class StackTable {
   }
   // An outer node has a smaller number.
   StackNode outer(StackNode node) const { return nodes_[index(node)].outer; }
-  uint64_t address(StackNode node) const { return nodes_[index(node)].address; }
-  uint32_t generation(StackNode node) const { return nodes_[index(node)].generation; }
+  uint64_t address(StackNode node) const { return codes_[code(node)].address; }
+  uint32_t generation(StackNode node) const { return codes_[code(node)].generation; }
   size_t node_count() const { return nodes_.size(); }
 
+  // There are far fewer addresses than nodes; they have numbers. The root's is 0.
+  uint32_t code(StackNode node) const { return nodes_[index(node)].code; }
+  const CodeAddress& code_address(uint32_t code) const { return codes_[code]; }
+  uint32_t code_count() const { return static_cast<uint32_t>(codes_.size()); }
+
   // Gives back what only define() needs; another define() is slow.
-  void all_defined() { places_ = {}, hashes_ = {}; }
+  void all_defined() {
+    places_ = std::vector<StackNode>();  // `= {}` would keep the memory.
+    code_places_ = std::vector<uint32_t>();
+    hashes_.clear();
+  }
 
  private:
   struct Def {
@@ -71,24 +94,26 @@ class StackTable {
     uint32_t flags = 0;
   };
   struct Node {
-    uint64_t address = 0;
+    uint32_t code = 0;
     StackNode outer = StackNode::kRoot;
     StackNode far = StackNode::kRoot;  // Further out; see ancestor().
     uint32_t depth = 0;
-    uint32_t generation = 0;
   };
   static size_t index(StackNode node) { return static_cast<size_t>(node); }
   uint32_t depth(StackNode node) const { return nodes_[index(node)].depth; }
   StackNode ancestor(StackNode node, uint32_t depth) const;
   // The node below `outer`, which may be there already: stacks that share their outer frames share
   // the nodes, whichever of them was named as the owner. `hash` is that of the way to it.
-  StackNode add(StackNode outer, uint64_t address, uint32_t generation, uint32_t hash);
+  StackNode add(StackNode outer, uint32_t code, uint32_t hash);
+  uint32_t code_of(const CodeAddress& address);
   void make_places(size_t nodes);
 
-  std::vector<Def> defs_;
-  std::vector<Node> nodes_ = std::vector<Node>(1);
-  std::vector<StackNode> places_;  // Open addressing, by the hash of the way to a node ...
-  std::vector<uint32_t> hashes_;   // ... which is kept for every node.
+  Pieces<Def> defs_;
+  Pieces<Node> nodes_;
+  Pieces<CodeAddress> codes_;
+  std::vector<uint32_t> code_places_;  // Open addressing.
+  std::vector<StackNode> places_;      // Open addressing, by the hash of the way to a node ...
+  Pieces<uint32_t> hashes_;            // ... which is kept for every node.
   uint64_t count_ = 0;
 };
 

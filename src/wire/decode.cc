@@ -106,7 +106,7 @@ bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], D
     uint8_t tag = *at[kTagColumn]++, code = tag & kCodeMask;
     uint8_t passed = *at[kTimeColumn]++;
     tick += passed == kLate ? varint(kLateColumn) : passed;
-    Event event;
+    Event& event = out->events.emplace_back();
     event.tick = tick;
     event.thread = run.thread;
     event.image = run.image;
@@ -126,7 +126,7 @@ bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], D
       p.saw_block(event.address);
     } else if (tag == kFreeStackTag || tag == kSameFreeStackTag) {
       free_stack = stack(tag == kSameFreeStackTag);
-      continue;
+      out->events.pop_back();  // It belongs to the next one.
     } else if (tag == kCallTimeTag) {
       event.kind = Kind::kCallTime;
       event.size = varint(kSizeColumn);
@@ -142,7 +142,6 @@ bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], D
       p.saw_free(event.address);
       if (event.kind == Kind::kFree) event.stack = std::exchange(free_stack, StackId::kNone);
     }
-    out->events.push_back(event);
   }
   run.count = static_cast<uint32_t>(out->events.size()) - run.first;
   if (ok && run.count > 0) out->runs.push_back(run);

@@ -2,7 +2,7 @@
 // Threads that come and go by the thousand, a thousand that live at once, and
 // what each of them frees on its way out (F14).
 //
-// run: churn n=5000 long=20000
+// run: churn n=5000 long=10000
 // run: live n=1000
 // expect churn: keep allocations=10*n allocated_bytes=10*n*48
 // expect live: keep allocations=10*n allocated_bytes=10*n*48

@@ -9,7 +9,7 @@
 // run: without_handlers n=500
 // run: raw_fork n=500
 // run: raw_clone_while_threads_churn n=500
-// run: pty_while_threads_allocate n=20 long=300
+// run: pty_while_threads_allocate n=20 long=100
 // expect: totals unmatched_frees=0
 // expect daemon: totals inherited_frees=n
 // expect pty: totals inherited_frees=n
