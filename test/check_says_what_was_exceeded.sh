@@ -105,3 +105,6 @@ code 2 "bad.budget:1: max-speed is no limit; there are max-peak" t.mscope --budg
 code 2 "cannot be read" t.mscope --budget none.budget
 code 3 "none.mscope" none.mscope --max-peak 1
 code 3 "cannot be written" t.mscope --max-peak 1G --junit /nowhere/x.xml
+head -c $(($(stat -c %s t.mscope) * 2 / 3)) t.mscope >cut.mscope
+code 3 "no limit is exceeded, but cut.mscope is incomplete" cut.mscope --max-peak 100G
+code 1 "max-peak 1:" cut.mscope --max-peak 1

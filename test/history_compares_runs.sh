@@ -42,6 +42,10 @@ grep -q 'leaky: live is .* % more than the median of 3 runs before .*--max-growt
 "$malloscope" history runs/z59.mscope --max-growth 0 | grep -q 'nothing to compare with' ||
   fail "a single run is not said to be one"
 
+"$malloscope" merge runs/z87.mscope runs/z88.mscope -o merged.mscope >/dev/null 2>&1 || fail "merge"
+"$malloscope" history merged.mscope runs/z89.mscope | grep -q 'merged.mscope is 2 recordings merged' ||
+  fail "a merged trace is not said to be one"
+
 # code EXIT SENTENCE ARGUMENTS...
 code() {
   local wanted=$1 sentence=$2; shift 2

@@ -48,6 +48,14 @@ same "exit code for a file that is there" $? 2
 same "exit code for the trace itself" $? 2
 "$malloscope" symbolize /bin/ls 2>/dev/null
 same "exit code for no trace" $? 3
+python3 - t.mscope >damaged.mscope <<'P'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+data[8 + 48 + struct.unpack_from("<I", data, 16)[0]] ^= 255  # Where the second chunk begins.
+sys.stdout.buffer.write(data)
+P
+"$malloscope" symbolize damaged.mscope 2>/dev/null
+same "exit code for a damaged trace" $? 3
 "$malloscope" symbolize t.mscope -o /no/such/folder/x 2>/dev/null
 same "exit code for an impossible file" $? 3
 exit 0

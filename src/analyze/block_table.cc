@@ -47,7 +47,8 @@ void BlockTable::insert(const Block& fresh) {
 }
 
 void BlockTable::erase(Block* gone) {
-  size_t hole = place_of(gone->address);
+  bool just_found = places_[found_].number != 0 && &blocks_[places_[found_].number] == gone;
+  size_t hole = just_found ? found_ : place_of(gone->address);
   uint32_t number = places_[hole].number;
   gone->address = 0;
   gone->size = free_;
@@ -66,6 +67,7 @@ void BlockTable::clear() {
   places_ = std::vector<Place>();  // `= {}` would keep the memory.
   blocks_.clear();
   free_ = 0;
+  found_ = 0;
   size_ = 0;
   mask_ = 0;
 }

@@ -29,7 +29,9 @@ class BlockTable {
   // nullptr if there is none. Valid until the block is erased.
   Block* find(uint64_t address) {
     size_t at = place_of(address);
-    return at == kNowhere ? nullptr : &blocks_[places_[at].number];
+    if (at == kNowhere) return nullptr;
+    found_ = at;
+    return &blocks_[places_[at].number];
   }
   const Block* find(uint64_t address) const { return const_cast<BlockTable*>(this)->find(address); }
 
@@ -88,6 +90,7 @@ class BlockTable {
   std::vector<Place> places_;
   Pieces<Block> blocks_;  // By number; 0 is none.
   uint32_t free_ = 0;     // The first that is not in use; `size` tells the next.
+  size_t found_ = 0;      // Where find() found its last block: mostly the one to be erased.
   size_t size_ = 0;
   size_t mask_ = 0;
   int shift_ = 31;

@@ -189,6 +189,24 @@ TEST(Views, AllAddUpToTheSameTotals) {
   }
 }
 
+TEST(Views, CallersBeginWithTheFunctionThatWasAskedFor) {
+  ToyRecording toy(5);
+  auto reading = toy.read();
+  auto first_function = [&](const Query& query) {
+    Answer answer =
+        callers_and_callees(reading.get(), query, {Metric::kAllocated, By::kFunction, 0});
+    for (const TableRow& row : answer.tables[0].rows)
+      if (row.main) return std::get<NamedFrame>(row.cells[5]).full;
+    return std::string();
+  };
+  Query lightest;
+  Answer functions = by_function(reading.get(), {}, {Metric::kAllocated, By::kFunction, 0});
+  std::string wanted = std::get<NamedFrame>(functions.tables[0].rows.back().cells.back()).full;
+  ASSERT_NE(first_function({}), wanted);
+  lightest.frames.focus.push_back(pattern(("^" + wanted + "$").c_str()));
+  EXPECT_EQ(first_function(lightest), wanted);
+}
+
 TEST(Tally, ThreadsAndSizesCanBeSelected) {
   ToyRecording toy(6);
   TallyOptions options;

@@ -211,6 +211,9 @@ void Heap::events(std::span<const wire::Event> events) {
   constexpr size_t kAhead = 8;
   ImageAccount* image = nullptr;
   if (!events.empty()) last_tick_ = std::max(last_tick_, events.back().tick);
+  const HeapObserver* expecting = nullptr;
+  for (const HeapObserver* observer : observers_)
+    if (observer->has_much()) expecting = observer;
   for (size_t i = 0; i < events.size(); ++i) {
     const wire::Event& event = events[i];
     // Ticks may go back a little from epoch to epoch; what comes later in the file is later.
@@ -228,6 +231,13 @@ void Heap::events(std::span<const wire::Event> events) {
       image->blocks.prefetch_place(events[i + 2 * kAhead].address);
     if (i + kAhead < events.size() && events[i + kAhead].image == event.image)
       image->blocks.prefetch_block(events[i + kAhead].address);
+    if (expecting && i + kAhead / 2 < events.size()) {
+      const wire::Event& next = events[i + kAhead / 2];
+      const Block* dies = next.kind == wire::Kind::kFree && next.image == event.image
+                              ? image->blocks.find(next.address)
+                              : nullptr;
+      expecting->expect(next.image, dies ? dies->stack : next.stack);
+    }
     apply(*image, event);
   }
 }

@@ -80,6 +80,11 @@ class HeapObserver {
     kLost,       // Its address was given to another block: an event is missing.
   };
 
+  // Whether it wants to be told, by expect(), which stacks it is going to be asked about: only
+  // worth the time if what it keeps of them does not fit into caches. At most one observer may.
+  virtual bool has_much() const { return false; }
+  virtual void expect(ImageId image, StackId stack) const { (void)image, (void)stack; }
+
   virtual void image_started(const trace::Image& image) { (void)image; }
   virtual void made(ImageId image, const Block& block, const wire::Event& event, bool counts) {
     (void)image, (void)block, (void)event, (void)counts;

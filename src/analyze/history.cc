@@ -42,8 +42,6 @@ const Figure& figure_of(std::string_view metric) {
                        [&](const Figure& figure) { return metric == figure.metric; });
 }
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 std::string date_text(int64_t unix_ns) {
   return fmt::format("{:%Y-%m-%d %H:%M}",
                      fmt::gmtime(static_cast<time_t>(unix_ns / 1'000'000'000)));
@@ -73,6 +71,7 @@ Result<Run> run_of(const std::string& path) {
   run.temporary = totals.temporary;
   run.peak_bytes = heap.peak().bytes;
   run.complete = tables->complete;
+  run.merged = tables->runs.size();
   uint64_t end = tables->end_tick.value_or(heap.last_tick());
   for (const trace::Image& image : tables->images) {
     run.peak_rss_bytes = std::max(run.peak_rss_bytes, image.peak_rss_bytes);
@@ -81,7 +80,7 @@ Result<Run> run_of(const std::string& path) {
     if (!tables->end_tick) end = std::max(end, image.end_tick.value_or(0));
   }
   run.duration_ns = tables->time_ns(end);
-  if (!tables->images.empty()) run.program = base_name(tables->images[0].executable);
+  if (!tables->images.empty()) run.program = tables->images[0].program();
   return run;
 }
 
@@ -188,7 +187,7 @@ Answer history_answer(const std::vector<Run>& runs) {
     row.cells.emplace_back(run.processes);
     row.cells.emplace_back(std::string(run.complete ? "yes" : "no"));
     row.cells.emplace_back(run.program);
-    row.cells.emplace_back(base_name(run.trace));
+    row.cells.emplace_back(run.trace.substr(run.trace.rfind('/') + 1));
     row.cells.emplace_back(run.trace);
     table.rows.push_back(std::move(row));
     lost += run.lost > 0;

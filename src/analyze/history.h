@@ -28,6 +28,7 @@ struct Run {
   uint64_t peak_rss_bytes = 0;  // Of the process that had most.
   uint64_t lost = 0;
   bool complete = true;
+  uint64_t merged = 0;  // Recordings that it was merged from.
 };
 
 Result<Run> run_of(const std::string& path);

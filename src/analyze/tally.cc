@@ -89,6 +89,8 @@ size_t Tally::place_of(ImageCells& cells, const Key& key) {
   return cells.keys.size() - 1;
 }
 
+static constexpr size_t kMany = 1 << 18;
+
 size_t Tally::place_of(ImageCells& cells, const Block& block) {
   size_t place = raw(block.stack);
   if (!plain_) {
@@ -101,6 +103,7 @@ size_t Tally::place_of(ImageCells& cells, const Block& block) {
   }
   if (place >= cells.cells.size()) {
     cells.cells.grow_to(place + 1);
+    has_much_ |= place > kMany;
     if (options_.details) cells.details.grow_to(place + 1);
   }
   return place;

@@ -112,6 +112,11 @@ class Tally : public HeapObserver {
   void restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
                const Counts& counts);
 
+  bool has_much() const override { return plain_ && has_much_; }
+  void expect(ImageId image, StackId stack) const override {
+    if (raw(image) >= images_.size() || raw(stack) >= images_[raw(image)].cells.size()) return;
+    __builtin_prefetch(&images_[raw(image)].cells[raw(stack)], 1);
+  }
   void image_started(const trace::Image& image) override;
   void made(ImageId image, const Block& block, const wire::Event& event, bool counts) override;
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event& event,
@@ -167,6 +172,7 @@ class Tally : public HeapObserver {
   const Heap& heap_;
   TallyOptions options_;
   bool plain_;                      // A row for each stack alone.
+  bool has_much_ = false;           // An image has more cells than fit into caches.
   std::vector<ImageCells> images_;  // By id.
 };
 

@@ -24,6 +24,11 @@ Answer callers_and_callees(Reading* reading, const Query& query, const ProfileOp
       graph.functions.size(),
       [&](size_t i) { return value(graph.functions[i].cumulative, metric); },
       [&](size_t i) -> const std::string& { return tree.symbol(graph.functions[i].symbol).full; });
+  // Whoever asks for a function wants to see that one.
+  if (!query.frames.focus.empty())
+    std::ranges::stable_partition(order, [&](size_t i) {
+      return matches_any(query.frames.focus, tree.symbol(graph.functions[i].symbol).full);
+    });
   size_t blocks = options.top == 0 ? order.size() : std::min(options.top, order.size());
 
   std::vector<std::vector<const GraphEdge*>> callers(graph.functions.size()),

@@ -63,7 +63,7 @@ Result<void> write_file(const std::string& path, Write&& write) {
 
 std::string program_of(const analyze::Reading& reading) {
   std::vector<const trace::Image*> images = reading.selected();
-  return images.empty() ? "(no process)" : output::base_name(images[0]->executable);
+  return images.empty() ? "(no process)" : images[0]->program();
 }
 
 }  // namespace
@@ -71,8 +71,10 @@ std::string program_of(const analyze::Reading& reading) {
 int main_check(const Words& words) {
   std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
   CheckOptions options;
-  CLI::App app("Whether a recording keeps its limits. Exit code 1 if it does not.",
-               "malloscope check");
+  CLI::App app(
+      "Whether a recording keeps its limits. Exit code 1 if it does not, 3 if it does as far\n"
+      "as can be told from an incomplete recording.",
+      "malloscope check");
   add_trace(app, &options.trace);
   for (std::string_view name : analyze::limit_names()) options.limits.emplace_back(name, Words());
   auto limit = [&](size_t i, const char* type, const char* help) {
@@ -140,6 +142,11 @@ int main_check(const Words& words) {
   for (const analyze::Verdict& verdict : verdicts)
     if (!verdict.kept())
       exit_code = complain(kFinding, fmt::format("{}: {}", verdict.limit.text, verdict.sentence));
+  if (exit_code == kOk && !reading->tables().complete)
+    return complain(kUnreadable,
+                    fmt::format("no limit is exceeded, but {} is incomplete ({}), so that "
+                                "is no proof",
+                                options.trace, reading->tables().incomplete_because));
   return exit_code;
 }
 

@@ -47,7 +47,7 @@ int main_diff(const Words& words) {
   app.add_option("traces", traces, "The recording before and the one after; or one, with --from")
       ->required()
       ->expected(1, 2)
-      ->type_name("TRACE");
+      ->type_name("BEFORE [AFTER]");
   add_json(app, &json);
   app.add_option("--metric", metric,
                  listed(keys_of(kMetrics)) + " [peak; of two moments always live]")

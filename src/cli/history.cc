@@ -37,6 +37,9 @@ Result<std::vector<analyze::Run>> read_all(const std::vector<std::string>& paths
     if (!traces) return std::unexpected(traces.error());
     for (const std::string& trace : *traces) {
       Result<analyze::Run> run = analyze::run_of(trace);
+      if (run && run->merged > 0)
+        notes->push_back(
+            fmt::format("{} is {} recordings merged, and one row here.", trace, run->merged));
       if (run)
         runs.push_back(std::move(*run));
       else if (folder)

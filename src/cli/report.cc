@@ -176,7 +176,8 @@ int main_report(const Words& words) {
                      ->excludes(by)
                      ->excludes(tree);
   auto* callers = app.add_flag("--callers", options.callers,
-                               "Each function between its callers and its callees")
+                               "Each function between its callers and its callees;\n"
+                               "those that match --focus first")
                       ->group(kProfile)
                       ->excludes(by)
                       ->excludes(tree)

@@ -76,14 +76,14 @@ int symbolize(const SymbolizeOptions& options) {
                     fmt::format("{} exists already; --force overwrites it", options.output));
   Result<trace::Tail> tail = trace::tail_of(options.trace);
   if (!tail) return complain(kUnreadable, tail.error().sentence);
+  NobodyListens nobody;
+  Result<trace::Tables> tables = trace::stream(options.trace, &nobody);
+  if (!tables) return complain(kUnreadable, tables.error().sentence);
   if (in_place && !tail->finished)
     return complain(
         kUsage,
         fmt::format("{} is still being written, or was cut; -o FILE makes a copy with names",
                     options.trace));
-  NobodyListens nobody;
-  Result<trace::Tables> tables = trace::stream(options.trace, &nobody);
-  if (!tables) return complain(kUnreadable, tables.error().sentence);
 
   std::vector<const trace::Image*> images;
   for (const trace::Image& image : tables->images) images.push_back(&image);

@@ -255,9 +255,8 @@ class Page {
     std::string text;
     for (const trace::Image* image : order) {
       std::string one =
-          fmt::format("{}{} (pid {}) {}", text.empty() ? "" : ", ",
-                      base_name(image->command.empty() ? image->executable : image->command[0]),
-                      image->pid, bytes_text(reading_.accounts().peak(image->id).bytes));
+          fmt::format("{}{} (pid {}) {}", text.empty() ? "" : ", ", image->program(), image->pid,
+                      bytes_text(reading_.accounts().peak(image->id).bytes));
       if (columns(text) + columns(printable(one)) > width_) break;
       text += one;
     }

@@ -2,10 +2,12 @@
 // The innermost clue is an allocator's type. If that is a node which a container wraps around the
 // user's type, it is the answer. Else the next container further out is a better one: compilers and
 // linkers make one function of two whose code is the same, and what is called
-// std::_Vector_base<std::thread>::_M_allocate may allocate for a vector of numbers.
+// std::_Vector_base<std::thread>::_M_allocate may allocate for a vector of numbers. But only if
+// nothing but allocators is between: what an element's constructor asks for is no element.
 
 #include "symbols/type_clue.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "symbols/name_rules.h"
@@ -45,6 +47,21 @@ std::string in_node(std::string_view type) {
   return "";
 }
 
+// Whether it only passes on what a container asks for.
+bool is_on_the_way(std::string_view own) {
+  for (std::string_view base : {"std::_Vector_base", "std::_Bvector_base", "std::_Deque_base",
+                                "std::_List_base", "operator new"})
+    if (own.starts_with(base)) return true;
+  // Its last name, without arguments of templates.
+  std::string_view last = own;
+  for (size_t at = 0; at < own.size();) {
+    if (own[at] == ':') last = own.substr(at + 1);
+    at = own[at] == '<' ? std::max(at + 1, skip_angles(own, at)) : at + 1;
+  }
+  last = last.substr(0, last.find('<'));
+  return last.find("alloc") != last.npos || last.find("Alloc") != last.npos;
+}
+
 }  // namespace
 
 std::string allocated_type(const std::vector<std::string_view>& functions) {
@@ -63,6 +80,7 @@ std::string allocated_type(const std::vector<std::string_view>& functions) {
     for (std::string_view array : {"std::vector", "std::deque"})
       if (auto element = argument_of(own, array)) return std::string(*element) + "[]";
     if (auto value = argument_of(own, "std::list")) return std::string(*value) + " (list node)";
+    if (!is_on_the_way(own)) break;
     if (!allocator_type.empty()) continue;
     for (std::string_view allocator :
          {"std::__new_allocator", "__gnu_cxx::new_allocator", "std::allocator"}) {

@@ -47,6 +47,26 @@ TEST(AllocatedType, IsWhatWasMade) {
             "llvm::User");
 }
 
+TEST(AllocatedType, IsNoElementIfAnElementAsksForIt) {
+  EXPECT_EQ(
+      allocated_type(
+          {"operator new(unsigned long)",
+           "std::thread::thread<void (&)(std::vector<int, std::allocator<int> >), , void>(void "
+           "(&)(std::vector<int, std::allocator<int> >))",
+           "void std::__new_allocator<std::thread>::construct<std::thread, void "
+           "(&)()>(std::thread*, void (&)())",
+           "std::vector<std::thread, std::allocator<std::thread> >::emplace_back<void "
+           "(&)()>(void (&)())"}),
+      "");
+  EXPECT_EQ(allocated_type({"malloc", "operator new[](unsigned long)", "Buffer::Buffer(int)",
+                            "std::vector<Buffer, std::allocator<Buffer> >::push_back(Buffer&&)"}),
+            "");
+  EXPECT_EQ(allocated_type({"malloc", "xmalloc", "Pool<long>::allocate(unsigned long)",
+                            "std::_Vector_base<long, Pool<long> >::_M_allocate(unsigned long)",
+                            "std::vector<long, Pool<long> >::push_back(long const&)"}),
+            "long[]");
+}
+
 TEST(AllocatedType, IsNotGuessed) {
   EXPECT_EQ(allocated_type({}), "");
   EXPECT_EQ(allocated_type({"malloc", "operator new(unsigned long)", "main"}), "");

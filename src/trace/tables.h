@@ -162,6 +162,12 @@ struct Image {
   uint64_t truncated_stacks = 0;
   uint64_t unwind_failures = 0;
   uint64_t not_followed = 0;
+
+  // What the program was called as, without folders: its file may have another name.
+  std::string program() const {
+    const std::string& path = command.empty() || command[0].empty() ? executable : command[0];
+    return path.substr(path.rfind('/') + 1);
+  }
 };
 
 // Something the user should know about the recording itself ("pid 12 (foo) is statically linked").
