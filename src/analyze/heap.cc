@@ -114,7 +114,6 @@ Totals& Totals::operator+=(const Totals& other) {
   failed += other.failed;
   unmatched_frees += other.unmatched_frees;
   order_violations += other.order_violations;
-  call_cycles += other.call_cycles;
   unblamed_call_cycles += other.unblamed_call_cycles;
   for (size_t i = 0; i < calls.size(); ++i) calls[i] += other.calls[i];
   auto add = [](Mappings& a, const Mappings& b) {
@@ -295,7 +294,6 @@ void Heap::apply(ImageAccount& image, const wire::Event& event) {
 
 void Heap::time(ImageAccount& image, const wire::Event& event) {
   if (!keeps_last_calls_) return;
-  image.totals.call_cycles += event.size;
   std::optional<Block> call = std::exchange(image.thread(event.thread).last_call, std::nullopt);
   if (!call) {
     image.totals.unblamed_call_cycles += event.size;

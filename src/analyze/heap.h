@@ -39,8 +39,7 @@ struct Totals {
   uint64_t failed = 0;
   uint64_t unmatched_frees = 0;
   uint64_t order_violations = 0;
-  // With keep_last_calls(): of all calls, and of those that freed no block of this account.
-  uint64_t call_cycles = 0;
+  // With keep_last_calls(): of the calls that were for no block of this account.
   uint64_t unblamed_call_cycles = 0;
   std::array<uint64_t, 32> calls = {};  // By wire::Op.
   Mappings mappings;                    // Made by the program and its libraries.

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'I', 'X'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kGroups = IndexTimes::kSteps / IndexTimes::kGroupSteps + 1;
 constexpr uint64_t kMostDirectoryBytes = uint64_t{1} << 30;
 // In the user's cache, of all traces together.

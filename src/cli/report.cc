@@ -108,6 +108,12 @@ int profile(const ReportOptions& options, analyze::Query query) {
                            : options.callers ? callers_and_callees(reading.get(), query, wanted)
                            : wanted.by == By::kFunction ? by_function(reading.get(), query, wanted)
                                                         : by_group(reading.get(), query, wanted);
+  uint64_t unblamed = reading->accounts().totals().unblamed_call_cycles;
+  if (query.tally.call_times && unblamed > 0)
+    answer.notes.push_back(fmt::format(
+        "Another {} went to calls for no block of these processes: frees of null pointers, of what "
+        "a parent allocated, or of what nobody did.",
+        analyze::duration_text(reading->tables().header.cycles_ns(unblamed))));
   return print_answer(reading.get(), std::move(answer), shape, options.json, options.color,
                       query.full_names);
 }

@@ -18,10 +18,15 @@ OPAQUE static void free_all(void) {
   for (int i = 0; i < kBlocks; ++i) free(blocks[i]);
 }
 
+OPAQUE static void free_nothing(void) {
+  for (int i = 0; i < 1000; ++i) free(NULL);
+}
+
 int main(void) {
   slow_site();
   free_all();
   quick_site();
   free_all();
+  free_nothing();
   return 0;
 }
