@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An array that grows without moving what it holds: in pieces of equal size. A vector that grows
-// needs three times its old memory for a moment, and keeps up to twice of what it needs.
+// needs three times its old memory for a moment, and keeps up to twice of what it needs. For the
+// tools: it takes from the heap.
 
 #pragma once
 
