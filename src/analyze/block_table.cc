@@ -31,28 +31,37 @@ void BlockTable::put(Place place) {
   places_[at] = place;
 }
 
-void BlockTable::insert(const Block& fresh) {
+Block* BlockTable::insert(const Block& fresh) {
   if (size_ * 8 >= places_.size() * 5) grow();
-  uint32_t number = free_;
-  if (number != 0) {
-    free_ = static_cast<uint32_t>(blocks_[number].size);
-    __builtin_prefetch(&blocks_[free_], 1);
-  } else {
-    number = static_cast<uint32_t>(std::max<size_t>(1, blocks_.size()));
-    blocks_.grow_to(number + size_t{1});
+  uint32_t hashed = hash(fresh.address);
+  size_t at = home(hashed);
+  for (; places_[at].number != 0; at = (at + 1) & mask_) {
+    Block& other = blocks_[places_[at].number];
+    if (places_[at].hash == hashed && other.address == fresh.address) return &other;
   }
-  blocks_[number] = fresh;
-  put({hash(fresh.address), number});
+  places_[at] = {hashed, take_number()};
+  blocks_[places_[at].number] = fresh;
   ++size_;
+  return nullptr;
+}
+
+uint32_t BlockTable::take_number() {
+  if (free_.empty()) {
+    size_t number = std::max<size_t>(1, blocks_.size());
+    blocks_.grow_to(number + 1);
+    return static_cast<uint32_t>(number);
+  }
+  uint32_t number = free_.back();
+  free_.pop_back();
+  if (free_.size() >= kAhead) __builtin_prefetch(&blocks_[free_[free_.size() - kAhead]], 1);
+  return number;
 }
 
 void BlockTable::erase(Block* gone) {
   bool just_found = places_[found_].number != 0 && &blocks_[places_[found_].number] == gone;
   size_t hole = just_found ? found_ : place_of(gone->address);
-  uint32_t number = places_[hole].number;
+  free_.push_back(places_[hole].number);
   gone->address = 0;
-  gone->size = free_;
-  free_ = number;
   // Whatever follows without a gap moves into the hole, unless that is before its home.
   for (size_t at = (hole + 1) & mask_; places_[at].number != 0; at = (at + 1) & mask_) {
     if (((at - home(places_[at].hash)) & mask_) < ((at - hole) & mask_)) continue;
@@ -66,7 +75,7 @@ void BlockTable::erase(Block* gone) {
 void BlockTable::clear() {
   places_ = std::vector<Place>();  // `= {}` would keep the memory.
   blocks_.clear();
-  free_ = 0;
+  free_ = std::vector<uint32_t>();
   found_ = 0;
   size_ = 0;
   mask_ = 0;

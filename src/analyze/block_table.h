@@ -35,8 +35,9 @@ class BlockTable {
   }
   const Block* find(uint64_t address) const { return const_cast<BlockTable*>(this)->find(address); }
 
-  // The address must not be 0 and not be in the table.
-  void insert(const Block& block);
+  // The address must not be 0. If there is a block at it already, returns that one and changes
+  // nothing; else nullptr.
+  Block* insert(const Block& block);
   void erase(Block* block);
   void clear();
 
@@ -69,6 +70,7 @@ class BlockTable {
     uint32_t number;  // Of the block; 0: none.
   };
   static constexpr size_t kNowhere = ~size_t{0};
+  static constexpr size_t kAhead = 8;  // How many insertions ahead a free block is fetched.
 
   uint32_t hash(uint64_t address) const {
     uint64_t h = address * 0x9e3779b97f4a7c15;
@@ -85,12 +87,13 @@ class BlockTable {
     }
   }
   void put(Place place);
+  uint32_t take_number();
   void grow();
 
   std::vector<Place> places_;
-  Pieces<Block> blocks_;  // By number; 0 is none.
-  uint32_t free_ = 0;     // The first that is not in use; `size` tells the next.
-  size_t found_ = 0;      // Where find() found its last block: mostly the one to be erased.
+  Pieces<Block> blocks_;        // By number; 0 is none.
+  std::vector<uint32_t> free_;  // Numbers of blocks that are gone, the last one to be used next.
+  size_t found_ = 0;            // Where find() found its last block: mostly the one to be erased.
   size_t size_ = 0;
   size_t mask_ = 0;
   int shift_ = 31;

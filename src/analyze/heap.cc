@@ -7,7 +7,7 @@
 //
 //     allocated - freed = live,     allocations - frees = live blocks
 //
-// (but for blocks whose end was never seen: see displace()). For a single stack
+// (but for blocks whose end was never seen: see put()). For a single stack
 // the first holds only up to the bytes that reallocations moved in or out. The old
 // block leaves the table at the begin record, since from there on another thread
 // may be given its address; its bytes stay in the sums until the end record tells
@@ -328,10 +328,8 @@ void Heap::allocate(ImageAccount& image, const wire::Event& event) {
     return;
   }
   uint64_t live_before = totals.live_bytes;
-  displace(image, event.address, event);
-
   Block block = {event.address, event.size, event.tick, event.stack, event.thread};
-  image.blocks.insert(block);
+  put(image, block, event);
   if (image.selected)
     for (HeapObserver* observer : observers_) observer->made(image.id, block, event, counts_);
   ++totals.allocations;
@@ -344,15 +342,15 @@ void Heap::allocate(ImageAccount& image, const wire::Event& event) {
   settle(image, live_before, event.tick);
 }
 
-// The address is handed out again although its block was never freed: an event
-// was lost, or the order is wrong. The block ends here, in the bytes but not in `frees`.
-void Heap::displace(ImageAccount& image, uint64_t address, const wire::Event& event) {
-  Block* found = image.blocks.find(address);
-  if (!found) [[likely]]
+// If its address is handed out again although its block was never freed, an event was lost, or
+// the order is wrong. That block ends here, in the bytes but not in `frees`.
+void Heap::put(ImageAccount& image, const Block& block, const wire::Event& event) {
+  Block* lost = image.blocks.insert(block);
+  if (!lost) [[likely]]
     return;
   ++image.totals.order_violations;
-  forget(image, *found, HeapObserver::End::kLost, event);
-  image.blocks.erase(found);
+  forget(image, *lost, HeapObserver::End::kLost, event);
+  *lost = block;
 }
 
 // Takes the block out of the sums.
@@ -459,11 +457,10 @@ void Heap::end_realloc(ImageAccount& image, const wire::Event& event) {
   }
 
   uint64_t live_before = totals.live_bytes;
-  displace(image, event.address, event);
-  bury(image, old, event.tick);
   // It has outlived a reallocation and is never temporary: it is nobody's newest block.
   Block now = {event.address, event.size, event.tick, event.stack, event.thread};
-  image.blocks.insert(now);
+  put(image, now, event);
+  bury(image, old, event.tick);
   ThreadState& state = image.thread(event.thread);
   state.newest_block = 0;
   ++state.made;

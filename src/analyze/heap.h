@@ -165,7 +165,7 @@ class Heap : public trace::Listener {
   void apply(ImageAccount& image, const wire::Event& event);
   void allocate(ImageAccount& image, const wire::Event& event);
   void free_block(ImageAccount& image, const wire::Event& event);
-  void displace(ImageAccount& image, uint64_t address, const wire::Event& event);
+  void put(ImageAccount& image, const Block& block, const wire::Event& event);
   void forget(ImageAccount& image, const Block& block, HeapObserver::End how,
               const wire::Event& event);
   void release(ImageAccount& image, const Block& block, const wire::Event& event,

@@ -44,12 +44,12 @@ uint32_t StackTable::code_of(const CodeAddress& wanted) {
 void StackTable::make_places(size_t nodes) {
   for (size_t i = hashes_.size(); i < nodes_.size(); ++i)
     hashes_.push_back(i == 0 ? 0 : hash_of(nodes_[i].code, hashes_[index(nodes_[i].outer)]));
-  if (nodes * 8 < places_.size() * 5) return;
-  places_.assign(std::max<size_t>(64, std::bit_ceil(nodes * 2)), StackNode::kRoot);
-  size_t mask = places_.size() - 1;
+  if (nodes * 4 < places_.size() * 3) return;
+  places_ = std::vector<StackNode>();  // Gone before the new ones are made.
+  places_.resize(std::max<size_t>(64, nodes * 2));
   for (size_t i = 1; i < nodes_.size(); ++i) {
-    size_t at = hashes_[i] & mask;
-    while (places_[at] != StackNode::kRoot) at = (at + 1) & mask;
+    size_t at = home(hashes_[i]);
+    while (places_[at] != StackNode::kRoot) at = next(at);
     places_[at] = static_cast<StackNode>(i);
   }
 }
@@ -58,17 +58,17 @@ void StackTable::make_places(size_t nodes) {
 // number of steps that grows with the logarithm of the depth: a file may be made to ask for the
 // farthest every time. (Myers, "An applicative random-access stack".)
 StackNode StackTable::add(StackNode outer, uint32_t code, uint32_t hash) {
-  size_t mask = places_.size() - 1, at = hash & mask;
-  for (; places_[at] != StackNode::kRoot; at = (at + 1) & mask) {
+  size_t at = home(hash);
+  for (; places_[at] != StackNode::kRoot; at = next(at)) {
     const Node& known = nodes_[index(places_[at])];
     if (known.code == code && known.outer == outer) return places_[at];
   }
-  const Node& next = nodes_[index(outer)];
-  const Node& far = nodes_[index(next.far)];
-  bool even = next.depth - far.depth == far.depth - depth(far.far);
+  const Node& above = nodes_[index(outer)];
+  const Node& far = nodes_[index(above.far)];
+  bool even = above.depth - far.depth == far.depth - depth(far.far);
   auto node = static_cast<StackNode>(nodes_.size());
   places_[at] = node;
-  nodes_.push_back({code, outer, even ? far.far : outer, next.depth + 1});
+  nodes_.push_back({code, outer, even ? far.far : outer, above.depth + 1});
   hashes_.push_back(hash);
   return node;
 }
@@ -103,14 +103,14 @@ bool StackTable::define(StackId id, StackId owner, uint32_t kept, uint32_t gener
     for (size_t k = 0; k < some; ++k) {
       codes[k] = code_of({frames_outermost_first[i + k], generation});
       hashes[k] = hash = hash_of(codes[k], hash);
-      __builtin_prefetch(&places_[hash & (places_.size() - 1)]);
+      __builtin_prefetch(&places_[home(hash)]);
     }
     for (size_t k = 0; k < some; ++k)
-      __builtin_prefetch(&nodes_[index(places_[hashes[k] & (places_.size() - 1)])]);
+      __builtin_prefetch(&nodes_[index(places_[home(hashes[k])])]);
     for (size_t k = 0; k < some; ++k, ++i) at = add(at, codes[k], hashes[k]);
   }
   if (defs_[number].node == StackNode::kRoot) ++count_;
-  defs_[number] = {at, generation, flags};
+  defs_[number] = {at, flags};
   return true;
 }
 

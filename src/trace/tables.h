@@ -56,7 +56,7 @@ class StackTable {
   bool defined(StackId id) const { return node(id) != StackNode::kRoot; }
   uint32_t depth(StackId id) const { return depth(node(id)); }
   uint32_t flags(StackId id) const { return defined(id) ? defs_[raw(id)].flags : 0; }
-  uint32_t generation(StackId id) const { return defined(id) ? defs_[raw(id)].generation : 0; }
+  uint32_t generation(StackId id) const { return generation(node(id)); }
 
   // Return addresses, innermost first; the top bit is wire::kInterrupted. Empty if not defined.
   void frames(StackId id, std::vector<uint64_t>* innermost_first) const;
@@ -90,7 +90,6 @@ class StackTable {
  private:
   struct Def {
     StackNode node = StackNode::kRoot;
-    uint32_t generation = 0;
     uint32_t flags = 0;
   };
   struct Node {
@@ -107,6 +106,10 @@ class StackTable {
   StackNode add(StackNode outer, uint32_t code, uint32_t hash);
   uint32_t code_of(const CodeAddress& address);
   void make_places(size_t nodes);
+  // Where to look first. There may be any number of places, not only a power of two: with millions
+  // of nodes that is megabytes less.
+  size_t home(uint32_t hash) const { return uint64_t{hash} * places_.size() >> 32; }
+  size_t next(size_t place) const { return place + 1 < places_.size() ? place + 1 : 0; }
 
   Pieces<Def> defs_;
   Pieces<Node> nodes_;
