@@ -40,10 +40,15 @@ int main_history(const Words& words);
 int main_export(const Words& words);
 int main_merge(const Words& words);
 int main_symbolize(const Words& words);
+int main_replay(const Words& words);
+int main_workload(const Words& words);
 
 // Not for users; see run.cc.
 bool is_started_by_recorder();
 int collect_command(const std::string& pid);
+
+// The path of a file that was installed with us, such as libmalloscope.so; empty if it is missing.
+std::string own_file(const char* name);
 
 // Flushes standard output. Returns an exit code, having complained if it could not be written.
 int finish_stdout();
@@ -68,6 +73,9 @@ std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const anal
 // An answer on standard output, as text or as one JSON object. Returns an exit code.
 int print_answer(analyze::Reading* reading, analyze::Answer answer, const analyze::Shape& shape,
                  bool json, Color color, bool full_names);
+
+// The same where there is no trace, or more than one.
+int print_answer(analyze::Answer answer, const analyze::Shape& shape, bool json, Color color);
 
 bool wants_color(Color color, std::FILE* stream);
 size_t terminal_width(std::FILE* stream);  // 100 if it is no terminal.

@@ -9,10 +9,6 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "output/answer_json.h"
-#include "output/answer_text.h"
-#include "output/json_writer.h"
-#include "output/sink.h"
 
 namespace malloscope::cli {
 namespace {
@@ -54,24 +50,6 @@ Result<std::vector<analyze::Run>> read_all(const std::vector<std::string>& paths
   }
   analyze::sort_by_time(&runs);
   return runs;
-}
-
-int print_history(analyze::Answer answer, const HistoryOptions& options) {
-  if (Result<void> shaped = analyze::shape(&answer, shape_of(options.shape)); !shaped)
-    return complain(kUsage, shaped.error().sentence);
-  output::FileSink sink(fileno(stdout), "stdout");
-  if (options.json) {
-    output::JsonWriter writer(&sink);
-    writer.begin_object();
-    writer.member("malloscope", kVersion);
-    output::write_answer_members(answer, &writer);
-    writer.end();
-  } else {
-    output::write_answer(
-        answer, {wants_color(options.color, stdout), terminal_width(stdout), false}, &sink);
-  }
-  if (Result<void> done = sink.finish(); !done) return complain(kUnreadable, done.error().sentence);
-  return kOk;
 }
 
 }  // namespace
@@ -118,7 +96,8 @@ int main_history(const Words& words) {
         findings.push_back(fmt::format("{}; --max-growth is {:g} %", text, *options.max_growth));
     }
   answer.notes.insert(answer.notes.end(), notes.begin(), notes.end());
-  int exit_code = print_history(std::move(answer), options);
+  int exit_code =
+      print_answer(std::move(answer), shape_of(options.shape), options.json, options.color);
   if (exit_code != kOk) return exit_code;
   for (const std::string& finding : findings) exit_code = complain(kFinding, finding);
   return exit_code;

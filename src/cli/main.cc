@@ -33,6 +33,9 @@ constexpr Verb kVerbs[] = {
     {"history", main_history, "the same figures of many recordings, one row each"},
     {"export", main_export,
      "for flame graphs, pprof, speedscope, KCachegrind, heaptrack, SQLite, ..."},
+    {"replay", main_replay, "the same calls on other allocators: what they would cost or save"},
+    {"workload", main_workload,
+     "the calls alone, to give to others: no stacks, no addresses; what they ask for"},
     {"merge", main_merge, "several recordings as one, whose figures are their sums"},
     {"symbolize", main_symbolize, "put the names of functions into a trace, to read it anywhere"},
 };

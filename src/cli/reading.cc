@@ -16,6 +16,7 @@
 #include "output/answer_json.h"
 #include "output/answer_text.h"
 #include "output/json.h"
+#include "output/json_writer.h"
 #include "output/sink.h"
 #include "output/words.h"
 
@@ -127,6 +128,24 @@ int print_answer(analyze::Reading* reading, analyze::Answer answer, const analyz
     writer.end();
   } else {
     output::write_answer(answer, {wants_color(color, stdout), terminal_width(stdout), full_names},
+                         &sink);
+  }
+  if (Result<void> done = sink.finish(); !done) return complain(kUnreadable, done.error().sentence);
+  return kOk;
+}
+
+int print_answer(analyze::Answer answer, const analyze::Shape& shape, bool json, Color color) {
+  if (Result<void> shaped = analyze::shape(&answer, shape); !shaped)
+    return complain(kUsage, shaped.error().sentence);
+  output::FileSink sink(fileno(stdout), "stdout");
+  if (json) {
+    output::JsonWriter writer(&sink);
+    writer.begin_object();
+    writer.member("malloscope", kVersion);
+    output::write_answer_members(answer, &writer);
+    writer.end();
+  } else {
+    output::write_answer(answer, {wants_color(color, stdout), terminal_width(stdout), false},
                          &sink);
   }
   if (Result<void> done = sink.finish(); !done) return complain(kUnreadable, done.error().sentence);

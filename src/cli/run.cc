@@ -37,26 +37,6 @@ struct RunOptions {
 constexpr const char kPlainRecorder[] = "libmalloscope.so";
 constexpr const char kDetailedRecorder[] = "libmalloscope-detailed.so";
 
-// Installed, it lies in the library folder; built, beside our own folder.
-std::string find_recorder(const char* name) {
-  char self[PATH_MAX];
-  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (n <= 0) {
-    // Without /proc, the path that the kernel was given.
-    const char* given = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
-    if (!given || !realpath(given, self)) return {};
-    n = static_cast<ssize_t>(strlen(self));
-  }
-  std::string folder(self, static_cast<size_t>(n));
-  folder.resize(folder.rfind('/'));
-  for (const char* place : {"/../lib/malloscope/", MSCOPE_RECORDER_FOLDER}) {
-    std::string candidate = folder + place + name;
-    char real[PATH_MAX];
-    if (access(candidate.c_str(), R_OK) == 0 && realpath(candidate.c_str(), real)) return real;
-  }
-  return {};
-}
-
 // Our own descriptors must not take the numbers of standard ones that are closed. Closed by exec,
 // the placeholders leave them closed for the program.
 void keep_standard_descriptors() {
@@ -77,7 +57,7 @@ int run_command(const RunOptions& options) {
   launch.time_calls = options.time_calls;
   const char* recorder =
       options.free_stacks || options.time_calls ? kDetailedRecorder : kPlainRecorder;
-  launch.recorder = find_recorder(recorder);
+  launch.recorder = own_file(recorder);
   if (launch.recorder.empty())
     return complain(kUsage, fmt::format("the recorder ({}) is not where it was installed; install "
                                         "Malloscope again",
@@ -178,7 +158,7 @@ bool is_started_by_recorder() {
   return getsockopt(kSocket, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_SEQPACKET;
 }
 int collect_command(const std::string& pid) {
-  auto done = collect::collect_for(kSocket, atoi(pid.c_str()), find_recorder(kPlainRecorder));
+  auto done = collect::collect_for(kSocket, atoi(pid.c_str()), own_file(kPlainRecorder));
   return done ? kOk : complain(kUnreadable, done.error().sentence);
 }
 

@@ -105,8 +105,7 @@ bool StackTable::define(StackId id, StackId owner, uint32_t kept, uint32_t gener
       hashes[k] = hash = hash_of(codes[k], hash);
       __builtin_prefetch(&places_[home(hash)]);
     }
-    for (size_t k = 0; k < some; ++k)
-      __builtin_prefetch(&nodes_[index(places_[home(hashes[k])])]);
+    for (size_t k = 0; k < some; ++k) __builtin_prefetch(&nodes_[index(places_[home(hashes[k])])]);
     for (size_t k = 0; k < some; ++k, ++i) at = add(at, codes[k], hashes[k]);
   }
   if (defs_[number].node == StackNode::kRoot) ++count_;

@@ -199,6 +199,11 @@ struct Header {
 
   bool has_free_stacks() const { return has_setting("free-stacks=true"); }
   bool has_call_times() const { return has_setting("time-calls=true"); }
+  // Not every call is in it.
+  bool is_sampled() const {
+    return std::any_of(settings.begin(), settings.end(),
+                       [](const std::string& setting) { return setting.starts_with("sample="); });
+  }
   double ns_per_cycle() const {
     return ns_per_tick / static_cast<double>(uint64_t{1} << tick_shift);
   }

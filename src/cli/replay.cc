@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// `malloscope replay`: the calls of a trace on one allocator, or on several beside each other.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+
+#include "analyze/time_point.h"
+#include "cli/arguments.h"
+#include "cli/replay_answer.h"
+#include "cli/replay_input.h"
+#include "output/answer_json.h"
+#include "output/json_writer.h"
+#include "output/sink.h"
+#include "output/words.h"
+#include "replay/compare.h"
+
+namespace malloscope::cli {
+namespace {
+
+struct ReplayOptions {
+  ReplayInput input;
+  std::string allocators = "glibc";
+  std::string tunables;
+  size_t repeat = 1;
+  std::string touch = "first", pace = "asap", trim_every, output;
+  bool huge_pages = false, verify = false, json = false;
+  uint64_t interval_ms = 5;
+  Color color = Color::kAuto;
+};
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> words;
+  for (size_t from = 0; from <= text.size();) {
+    size_t to = std::min(text.find(',', from), text.size());
+    if (to > from) words.push_back(text.substr(from, to - from));
+    from = to + 1;
+  }
+  return words;
+}
+
+// "asap": 0, "recorded": 1, "x10": 10.
+Result<double> speed_of(const std::string& pace) {
+  if (pace == "asap") return 0;
+  if (pace == "recorded") return 1;
+  double speed = 0;
+  const char* end = pace.data() + pace.size();
+  if (pace.starts_with('x')) {
+    auto [rest, error] = std::from_chars(pace.data() + 1, end, speed);
+    if (error == std::errc() && rest == end && speed > 0 && speed <= 1e6) return speed;
+  }
+  return fail_usage(fmt::format("--pace '{}' is not asap, recorded or xN, such as x10", pace));
+}
+
+Result<std::vector<replay::Contender>> contenders_of(const ReplayOptions& options,
+                                                     std::vector<std::string>* notes) {
+  std::vector<replay::Tunable> tunables;
+  if (!options.tunables.empty()) {
+    Result<std::vector<replay::Tunable>> parsed = replay::tunables_of(options.tunables);
+    if (!parsed) return std::unexpected(parsed.error());
+    tunables = std::move(*parsed);
+  }
+  std::vector<replay::Contender> contenders;
+  for (const std::string& name : split(options.allocators))
+    for (replay::Setup& setup : replay::combinations(replay::find_allocator(name), tunables)) {
+      if (options.huge_pages && setup.error.empty() && !replay::ask_for_huge_pages(&setup))
+        notes->push_back(fmt::format("{} has no setting for huge pages; it runs as it is.", name));
+      contenders.push_back({std::move(setup), {}});
+    }
+  if (contenders.empty()) return fail_usage("--allocators names none");
+  return contenders;
+}
+
+// Beside the trace, or where the user wants it. Nothing is left half-written.
+Result<void> store(const std::string& path, const analyze::Answer& answer) {
+  std::string partial = fmt::format("{}.{}.part", path, getpid());
+  int fd = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return fail(fmt::format("{} cannot be written: {}", path, strerror(errno)));
+  output::FileSink sink(fd, path);
+  output::JsonWriter writer(&sink);
+  writer.begin_object();
+  writer.member("malloscope", kVersion);
+  output::write_answer_members(answer, &writer);
+  writer.end();
+  Result<void> done = sink.finish();
+  if (close(fd) != 0 && done)
+    done = fail(fmt::format("{} cannot be written: {}", path, strerror(errno)));
+  if (done && rename(partial.c_str(), path.c_str()) != 0)
+    done = fail(fmt::format("{} cannot be written: {}", path, strerror(errno)));
+  if (!done) unlink(partial.c_str());
+  return done;
+}
+
+}  // namespace
+
+int main_replay(const Words& words) {
+  std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
+  ReplayOptions options;
+  CLI::App app(
+      "The same calls, thread by thread, on other allocators: what they would cost or save.",
+      "malloscope replay");
+  add_replay_input(app, &options.input);
+  app.add_option("--allocators", options.allocators,
+                 "glibc, jemalloc, tcmalloc, mimalloc, or the path of a library; several with\n"
+                 "commas between. The first is what the others are compared with [glibc]")
+      ->type_name("LIST");
+  app.add_option("--repeat", options.repeat, "Runs of each, taken in turns [1]")
+      ->check(CLI::Range(1, 1000).description(""))
+      ->type_name("N");
+  app.add_option("--tunables", options.tunables,
+                 "Settings to try, all combinations: 'glibc.malloc.arena_max=1,8'; also\n"
+                 "MALLOC_CONF=a:1|a:2, TCMALLOC_..., MIMALLOC_... and other variables")
+      ->type_name("SETTINGS");
+  app.add_option("--touch", options.touch,
+                 "What is written to new blocks: none, first (a byte of each page), all,\n"
+                 "recorded (needs access data) [first]")
+      ->check(one_of({"none", "first", "all", "recorded"}))
+      ->type_name("HOW");
+  app.add_option("--pace", options.pace, "asap, recorded, or xN: N times as fast [asap]")
+      ->type_name("PACE");
+  app.add_option("--trim-every", options.trim_every,
+                 "Call malloc_trim each time so much recorded time has passed, such as 10s")
+      ->type_name("TIME");
+  app.add_flag("--huge-pages", options.huge_pages, "Let the allocators ask for huge pages");
+  app.add_flag("--verify", options.verify,
+               "Fill and check every block: does the allocator work? No times then");
+  app.add_option("--interval", options.interval_ms, "Milliseconds between looks at RSS [5]")
+      ->check(CLI::Range(1, 60'000).description(""))
+      ->type_name("MS");
+  app.add_option("-o,--output", options.output, "Where the results are kept [TRACE.replay.json]")
+      ->type_name("FILE");
+  add_json(app, &options.json);
+  add_color(app, &options.color);
+  if (auto code =
+          parse(app, words,
+                "malloscope replay app.mscope --allocators glibc,jemalloc,tcmalloc,mimalloc "
+                "--repeat 5\n"
+                "  malloscope replay app.mscope --tunables 'glibc.malloc.arena_max=1,2,8'"))
+    return *code;
+
+  replay::TrialOptions trial_options;
+  if (options.touch == "recorded")
+    return complain(kUsage, fmt::format("--touch recorded: {} has no access data; use first or all",
+                                        options.input.file));
+  trial_options.touch = options.touch == "none"  ? replay::Touch::kNone
+                        : options.touch == "all" ? replay::Touch::kAll
+                                                 : replay::Touch::kFirst;
+  trial_options.verify = options.verify;
+  trial_options.interval_ns = options.interval_ms * 1'000'000;
+  Result<double> speed = speed_of(options.pace);
+  if (!speed) return complain(kUsage, speed.error().sentence);
+  trial_options.speed = *speed;
+  if (*speed > 0) trial_options.patience_ns = 0;  // A program may do nothing for hours.
+  if (!options.trim_every.empty()) {
+    Result<analyze::TimePoint> every =
+        analyze::TimePoint::parse(options.trim_every, "--trim-every");
+    if (!every || every->kind != analyze::TimePoint::Kind::kNs || every->ns == 0)
+      return complain(kUsage, fmt::format("--trim-every '{}' is not a time such as 10s or 500ms",
+                                          options.trim_every));
+    trial_options.trim_every_ns = every->ns;
+  }
+  trial_options.player = own_file("malloscope-player");
+  if (trial_options.player.empty())
+    return complain(kUsage,
+                    "malloscope-player is missing beside the recorder; install Malloscope "
+                    "again");
+  std::vector<std::string> notes;
+  Result<std::vector<replay::Contender>> contenders = contenders_of(options, &notes);
+  if (!contenders) return complain(kUsage, contenders.error().sentence);
+
+  int exit_code = kOk;
+  std::optional<replay::WorkloadReader> workload =
+      workload_of(options.input, "", &notes, &exit_code);
+  if (!workload) return exit_code;
+
+  // In turns, so that whatever else the machine does meets all of them.
+  std::function<void(double)> progress = progress_of("replaying");
+  size_t trials = options.repeat * contenders->size(), done = 0;
+  for (size_t round = 0; round < options.repeat; ++round)
+    for (replay::Contender& contender : *contenders) {
+      if (progress) progress(static_cast<double>(done++) / static_cast<double>(trials));
+      contender.trials.push_back(run_trial(*workload, contender.setup, trial_options));
+    }
+  if (progress) progress(1);
+
+  ReplayReport report{options.input.file, &*workload,          &*contenders,   options.touch,
+                      options.pace,       options.interval_ms, options.verify, notes};
+  analyze::Answer kept = replay_json(report);
+  std::string path = options.output.empty() ? options.input.file + ".replay.json" : options.output;
+  Result<void> stored = store(path, kept);
+  if (!stored && !options.output.empty()) return complain(kUnreadable, stored.error().sentence);
+  if (options.json) {
+    exit_code = print_answer(std::move(kept), {}, true, options.color);
+  } else {
+    analyze::Answer answer = replay_text(report);
+    if (stored)
+      answer.notes.push_back(fmt::format("All figures, and memory over time: {}", path));
+    else
+      answer.notes.push_back(fmt::format("Not kept: {}.", stored.error().sentence));
+    exit_code = print_answer(std::move(answer), {}, false, options.color);
+  }
+  if (exit_code != kOk) return exit_code;
+  for (const replay::Contender& contender : *contenders)
+    if (const replay::Trial* failed = contender.first_error())
+      exit_code = complain(kFinding, fmt::format("{}: {}", contender.name(), failed->error));
+  return exit_code;
+}
+
+}  // namespace malloscope::cli

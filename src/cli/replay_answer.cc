@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/replay_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "output/words.h"
+
+namespace malloscope::cli {
+namespace {
+
+using analyze::Cell;
+using analyze::Column;
+using analyze::Table;
+using output::bytes_text;
+using output::count_text;
+using output::duration_text;
+using replay::Contender;
+using replay::Spread;
+using replay::Trial;
+using Kind = Column::Kind;
+
+double ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// RSS by ideal when RSS was highest, as far as it was looked at.
+double fragmentation_at_peak(const Trial& trial) {
+  return ratio(trial.heap_max_rss_bytes, trial.max_ideal_bytes);
+}
+double fragmentation_at_end(const Trial& trial) {
+  return ratio(trial.heap_end_rss_bytes, trial.end_ideal_bytes);
+}
+
+std::string spread_text(const Spread& spread) {
+  return fmt::format("+-{:.0f} %", spread.share() * 100);
+}
+
+uint64_t rounded(double number) { return static_cast<uint64_t>(std::llround(number)); }
+
+std::string described(const ReplayReport& report) {
+  const replay::FileTail& tail = report.workload->tail();
+  uint64_t calls = 0;
+  for (uint64_t of_kind : tail.calls) calls += of_kind;
+  return fmt::format(
+      "{} by {}{}", count_text(calls, "call", "calls"),
+      count_text(tail.threads, "thread", "threads"),
+      tail.setup_calls == 0
+          ? ""
+          : fmt::format(", on a heap of {}", count_text(tail.setup_calls, "block", "blocks")));
+}
+
+// One row an allocator: what people choose by.
+Table contenders_table(const ReplayReport& report, const replay::Comparison& comparison) {
+  bool repeated = report.contenders->front().trials.size() > 1;
+  Table table{"allocators",
+              "",
+              {{"allocator", "allocator", Kind::kText},
+               {"heap_rss", "heap RSS", Kind::kBytes},
+               {"heap_rss_spread", "", Kind::kText, repeated, true},
+               {"rss_by_ideal", "RSS/ideal", Kind::kRatio},
+               {"end", "at end", Kind::kRatio, true, true},
+               {"allocator_time", "allocator", Kind::kDuration},
+               {"allocator_spread", "", Kind::kText, repeated, true},
+               {"ns_per_call", "ns/call", Kind::kRatio},
+               {"wall", "wall", Kind::kDuration},
+               {"cpu", "CPU", Kind::kDuration, true, true}},
+              {}};
+  std::vector<size_t> order = comparison.by_time;
+  for (size_t i = 0; i < report.contenders->size(); ++i)
+    if (std::ranges::find(order, i) == order.end()) order.push_back(i);
+  for (size_t i : order) {
+    const Contender& contender = (*report.contenders)[i];
+    const Trial* trial = contender.typical();
+    if (!trial) {
+      table.rows.push_back({{contender.name() + "  failed"}});
+      continue;
+    }
+    Spread rss = heap_rss(contender), time = allocator_time(contender);
+    table.rows.push_back(
+        {{contender.name(), rounded(rss.median), spread_text(rss), fragmentation_at_peak(*trial),
+          fragmentation_at_end(*trial), rounded(time.median), spread_text(time),
+          ratio(rounded(time.median), trial->calls), rounded(wall_time(contender).median),
+          trial->cpu_ns}});
+  }
+  return table;
+}
+
+// What trace_run printed: the calls, and their cycles.
+Table calls_table(const Contender& contender, const Trial& trial, bool named) {
+  Table table{"calls",
+              named ? contender.name() : "",
+              {{"call", "call", Kind::kText},
+               {"calls", "calls", Kind::kCount},
+               {"mean", "mean cycles", Kind::kCount},
+               {"p50", "p50", Kind::kCount},
+               {"p99", "p99", Kind::kCount},
+               {"time", "time", Kind::kDuration},
+               {"share", "", Kind::kShare}},
+              {}};
+  for (int i = 0; i < replay::kCallGroups; ++i) {
+    const replay::CallFigures& figures = trial.groups[i];
+    if (figures.calls == 0) continue;
+    auto ns =
+        rounded(figures.mean_cycles * static_cast<double>(figures.calls) * trial.ns_per_cycle);
+    table.rows.push_back({{std::string(replay::kCallGroupNames[i]), figures.calls,
+                           rounded(figures.mean_cycles), figures.p50_cycles, figures.p99_cycles, ns,
+                           analyze::Share{ns, std::max(ns, trial.allocator_ns)}}});
+  }
+  table.list = false;
+  return table;
+}
+
+void add_trial_notes(const ReplayReport& report, analyze::Answer* answer) {
+  for (const Contender& contender : *report.contenders) {
+    const Trial* trial = contender.typical();
+    if (!trial) continue;
+    if (trial->failed > 0)
+      answer->notes.push_back(fmt::format("{}: {} found no memory, though the recorded ones had.",
+                                          contender.name(),
+                                          count_text(trial->failed, "call", "calls")));
+    if (trial->trims == 0 && !trial->can_trim && contender.setup.library.empty())
+      answer->notes.push_back(fmt::format("{} has no malloc_trim.", contender.name()));
+  }
+}
+
+}  // namespace
+
+analyze::Answer replay_text(const ReplayReport& report) {
+  analyze::Answer answer;
+  replay::Comparison comparison = compare(*report.contenders);
+  const std::vector<Contender>& contenders = *report.contenders;
+  const Trial* first = nullptr;
+  for (const Contender& contender : contenders)
+    if (!first) first = contender.typical();
+  std::string what = described(report);
+  if (report.verify) {
+    size_t good = comparison.by_time.size();
+    answer.headline = fmt::format("{}, every block filled and checked: {} of {} allocators passed.",
+                                  what, good, contenders.size());
+    Table table{"allocators",
+                "",
+                {{"allocator", "allocator", Kind::kText}, {"result", "result", Kind::kText}},
+                {}};
+    for (const Contender& contender : contenders) {
+      const Trial* bad = contender.first_error();
+      table.rows.push_back({{contender.name(), bad ? bad->error : std::string("ok")}});
+    }
+    answer.tables.push_back(std::move(table));
+  } else if (contenders.size() == 1) {
+    if (first) {
+      answer.headline = fmt::format(
+          "{} on {}: {} in the allocator ({:.0f} ns a call, {} of the CPU's {}), wall {}.\n"
+          "Heap: at most {} resident for {} asked for ({:.2f} times), {} at the end for {}; VmSize "
+          "{}.",
+          what, contenders[0].name(), duration_text(first->allocator_ns),
+          ratio(first->allocator_ns, first->calls),
+          output::percent_text(first->allocator_ns, first->cpu_ns), duration_text(first->cpu_ns),
+          duration_text(first->wall_ns), bytes_text(first->heap_max_rss_bytes),
+          bytes_text(first->max_ideal_bytes), fragmentation_at_peak(*first),
+          bytes_text(first->heap_end_rss_bytes), bytes_text(first->end_ideal_bytes),
+          bytes_text(first->max_vm_bytes));
+      answer.tables.push_back(calls_table(contenders[0], *first, false));
+    } else {
+      answer.headline = what + ": not replayed.";
+    }
+  } else {
+    answer.headline =
+        comparison.advice.empty()
+            ? "Nothing to compare: " + fmt::format("{} of {} allocators ran.",
+                                                   comparison.by_time.size(), contenders.size())
+            : comparison.advice;
+    answer.headline += "\n" + what + ".";
+    answer.tables.push_back(contenders_table(report, comparison));
+    if (contenders.size() <= 4)
+      for (size_t i : comparison.by_time)
+        answer.tables.push_back(calls_table(contenders[i], *contenders[i].typical(), true));
+  }
+  if (first && !report.verify)
+    answer.notes.push_back(fmt::format(
+        "New blocks: {}. Pace: {}. RSS was read every {} ms from outside; without the player's own "
+        "{}. Its part was {:.0f} ns a call.",
+        report.touch == "first" ? "the first byte of each page is written"
+        : report.touch == "all" ? "every byte is written"
+                                : "nothing is written",
+        report.pace, report.interval_ms, bytes_text(first->player_bytes),
+        first->player_ns_per_call));
+  add_trial_notes(report, &answer);
+  answer.notes.insert(answer.notes.end(), report.notes.begin(), report.notes.end());
+  return answer;
+}
+
+analyze::Answer replay_json(const ReplayReport& report) {
+  analyze::Answer answer;
+  const replay::FileTail& tail = report.workload->tail();
+  replay::Comparison comparison = compare(*report.contenders);
+  uint64_t calls = 0;
+  for (uint64_t of_kind : tail.calls) calls += of_kind;
+  answer.facts = {{"file", report.file},
+                  {"touch", report.touch},
+                  {"pace", report.pace},
+                  {"interval_ns", report.interval_ms * 1'000'000},
+                  {"workload.calls", calls},
+                  {"workload.threads", uint64_t{tail.threads}},
+                  {"workload.setup_calls", tail.setup_calls},
+                  {"workload.waits", tail.waits},
+                  {"workload.bytes", report.workload->bytes()},
+                  {"workload.max_ideal_bytes", tail.max_ideal_bytes},
+                  {"workload.failed_calls", tail.failed_calls},
+                  {"workload.unknown_frees", tail.unknown_frees},
+                  {"workload.mapping_calls", tail.mapping_calls},
+                  {"workload.inversions", tail.inversions},
+                  {"workload.lost_events", tail.lost_events},
+                  {"advice", comparison.advice.empty() ? Cell() : Cell(comparison.advice)}};
+  Table runs{"runs", "", {}, {}};
+  auto column = [&](std::string key, Kind kind) {
+    runs.columns.push_back({std::move(key), "", kind});
+  };
+  column("allocator", Kind::kText);
+  column("library", Kind::kText);
+  column("tunables", Kind::kText);
+  column("repeat", Kind::kCount);
+  for (const char* name : replay::kCallGroupNames)
+    column(fmt::format("calls.{}", name), Kind::kCount);
+  for (const char* key : {"wall_ns", "cpu_ns", "allocator_ns", "touch_ns", "wait_ns"})
+    column(key, Kind::kDuration);
+  column("player_ns_per_call", Kind::kRatio);
+  for (const char* key :
+       {"player_bytes", "max_rss_bytes", "heap_max_rss_bytes", "heap_end_rss_bytes", "max_vm_bytes",
+        "max_ideal_bytes", "end_ideal_bytes"})
+    column(key, Kind::kBytes);
+  column("fragmentation.peak", Kind::kRatio);
+  column("fragmentation.end", Kind::kRatio);
+  for (const char* key : {"failed", "slow_waits", "interrupted", "trims"})
+    column(key, Kind::kCount);
+  for (const char* name : replay::kCallGroupNames) {
+    column(fmt::format("cycles.{}.mean", name), Kind::kRatio);
+    column(fmt::format("cycles.{}.p50", name), Kind::kCount);
+    column(fmt::format("cycles.{}.p99", name), Kind::kCount);
+  }
+  column("ns_per_cycle", Kind::kRatio);
+  column("error", Kind::kText);
+
+  Table sizes{"cycles_by_size",
+              "",
+              {{"allocator", "", Kind::kText},
+               {"tunables", "", Kind::kText},
+               {"repeat", "", Kind::kCount},
+               {"from_bytes", "", Kind::kBytes},
+               {"calls", "", Kind::kCount},
+               {"mean_cycles", "", Kind::kRatio}},
+              {}};
+  Table series{"over_time",
+               "",
+               {{"allocator", "", Kind::kText},
+                {"tunables", "", Kind::kText},
+                {"repeat", "", Kind::kCount},
+                {"time_ns", "", Kind::kTime},
+                {"heap_rss_bytes", "", Kind::kBytes},
+                {"vm_bytes", "", Kind::kBytes},
+                {"ideal_bytes", "", Kind::kBytes}},
+               {}};
+  for (const Contender& contender : *report.contenders)
+    for (size_t i = 0; i < contender.trials.size(); ++i) {
+      const Trial& trial = contender.trials[i];
+      const replay::Setup& setup = contender.setup;
+      std::vector<Cell> cells = {setup.allocator, trial.library, setup.tunables, uint64_t{i + 1}};
+      for (const replay::CallFigures& group : trial.groups) cells.emplace_back(group.calls);
+      for (uint64_t ns :
+           {trial.wall_ns, trial.cpu_ns, trial.allocator_ns, trial.touch_ns, trial.wait_ns})
+        cells.emplace_back(ns);
+      cells.emplace_back(trial.player_ns_per_call);
+      for (uint64_t bytes : {trial.player_bytes, trial.max_rss_bytes, trial.heap_max_rss_bytes,
+                             trial.heap_end_rss_bytes, trial.max_vm_bytes, trial.max_ideal_bytes,
+                             trial.end_ideal_bytes})
+        cells.emplace_back(bytes);
+      cells.emplace_back(fragmentation_at_peak(trial));
+      cells.emplace_back(fragmentation_at_end(trial));
+      for (uint64_t count : {trial.failed, trial.slow_waits, trial.interrupted, trial.trims})
+        cells.emplace_back(count);
+      for (const replay::CallFigures& group : trial.groups) {
+        cells.emplace_back(group.mean_cycles);
+        cells.emplace_back(group.p50_cycles);
+        cells.emplace_back(group.p99_cycles);
+      }
+      cells.emplace_back(trial.ns_per_cycle);
+      cells.push_back(trial.error.empty() ? Cell() : Cell(trial.error));
+      runs.rows.push_back({std::move(cells)});
+      for (int k = 0; k < replay::kSizeClasses; ++k)
+        if (trial.sizes[k].calls > 0)
+          sizes.rows.push_back({{setup.allocator, setup.tunables, uint64_t{i + 1},
+                                 k == 0 ? uint64_t{0} : uint64_t{1} << (k - 1),
+                                 trial.sizes[k].calls, trial.sizes[k].mean_cycles}});
+      for (const replay::Sample& sample : trial.samples)
+        series.rows.push_back({{setup.allocator, setup.tunables, uint64_t{i + 1}, sample.time_ns,
+                                sample.rss_bytes, sample.vm_bytes, sample.ideal_bytes}});
+    }
+  answer.tables = {std::move(runs), std::move(sizes), std::move(series)};
+  return answer;
+}
+
+}  // namespace malloscope::cli

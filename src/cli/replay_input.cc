@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/replay_input.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "analyze/time_point.h"
+#include "cli/arguments.h"
+#include "output/words.h"
+
+namespace malloscope::cli {
+namespace {
+
+// A file that is gone when nobody has it open; -1 and errno if that cannot be.
+int nameless_file() {
+  const char* folder = std::getenv("TMPDIR");
+  std::string path = folder && *folder ? folder : "/tmp";
+  int fd = open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd >= 0) return fd;
+  path += "/malloscope-workload-XXXXXX";
+  fd = mkostemp(path.data(), O_CLOEXEC);
+  if (fd >= 0) unlink(path.c_str());
+  return fd;
+}
+
+Result<uint64_t> tick_at(const std::string& text, std::string_view option, const ReplayInput& input,
+                         const trace::Tables& tables, uint64_t last_tick) {
+  Result<analyze::TimePoint> point = analyze::TimePoint::parse(text, option);
+  if (!point) return std::unexpected(point.error());
+  uint64_t peak = 0;
+  if (point->needs_peak()) {
+    analyze::Query query;
+    query.selection.pid = input.pid;
+    Result<std::unique_ptr<analyze::Reading>> reading =
+        analyze::Reading::open(input.file, query, {});
+    if (!reading) return std::unexpected(reading.error());
+    peak = (*reading)->accounts().peak().tick;
+  }
+  return analyze::tick_of(*point, tables.header, tables.end_tick.value_or(last_tick), peak);
+}
+
+// What was not taken over, and what was put right: all of it is said.
+void add_notes(const replay::FileTail& tail, std::vector<std::string>* notes) {
+  using output::count_text;
+  auto note = [&](uint64_t count, std::string_view one, std::string_view many,
+                  std::string_view what) {
+    if (count > 0) notes->push_back(fmt::format("{} {}.", count_text(count, one, many), what));
+  };
+  note(tail.failed_calls, "call", "calls", "had failed when recorded, and are not replayed");
+  note(tail.unknown_frees, "free", "frees", "of blocks from before the recording are not replayed");
+  note(tail.mapping_calls, "call", "calls",
+       "of mmap, munmap, mremap and brk by the program itself are no part of the heap, and are not "
+       "replayed");
+  note(tail.inversions, "block", "blocks",
+       "got an address whose free was recorded later; freed in the order of their birth");
+  note(tail.lost_events, "event", "events", "were lost by the recording, so they are missing here");
+}
+
+}  // namespace
+
+void add_replay_input(CLI::App& app, ReplayInput* input) {
+  app.add_option("trace", input->file, "A trace (*.mscope), or a workload (*.mwork)")
+      ->required()
+      ->type_name("TRACE");
+  add_process(app, &input->pid);
+  app.add_option("--from", input->from,
+                 "Only what was called after: 2.5s, 40%, peak. The heap of then is built up first")
+      ->type_name("TIME");
+  app.add_option("--to", input->to, "Only what was called before")->type_name("TIME");
+  app.add_option("--threads", input->threads, "recorded; or 1: all calls by one thread [recorded]")
+      ->check(one_of({"recorded", "1"}))
+      ->type_name("HOW");
+}
+
+std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
+                                                  const std::string& output,
+                                                  std::vector<std::string>* notes, int* exit_code) {
+  auto give_up = [&](int code, const std::string& sentence) {
+    *exit_code = complain(code, sentence);
+    return std::nullopt;
+  };
+  if (replay::is_workload(input.file)) {
+    if (input.pid || !input.from.empty() || !input.to.empty() || input.threads != "recorded" ||
+        input.anonymize || !output.empty())
+      return give_up(kUsage, fmt::format("{} is a workload already: --process, --from, --to, "
+                                         "--threads, --anonymize and -o need the trace",
+                                         input.file));
+    Result<replay::WorkloadReader> reader = replay::WorkloadReader::open(input.file);
+    // Nothing in it is trusted before all of it was read.
+    Result<void> read = reader ? reader->read([](uint32_t, const replay::Op&) {})
+                               : Result<void>(std::unexpected(reader.error()));
+    if (!read) return give_up(kUnreadable, read.error().sentence);
+    add_notes(reader->tail(), notes);
+    return std::move(*reader);
+  }
+
+  Result<replay::Survey> survey = replay::survey(input.file, progress_of("reading"));
+  if (!survey) return give_up(survey.error().usage ? kUsage : kUnreadable, survey.error().sentence);
+  const trace::Tables& tables = survey->tables;
+  replay::PlanOptions options;
+  options.image = survey->busiest(input.pid);
+  if (options.image == ImageId::kNone) {
+    if (input.pid)
+      return give_up(kUsage, fmt::format("process {} is not in {}, or it has called nothing; "
+                                         "malloscope info lists the processes",
+                                         *input.pid, input.file));
+    return give_up(kUsage, fmt::format("{} has no calls that could be replayed", input.file));
+  }
+  if (!tables.complete)
+    complain(kOk, fmt::format("warning: {} is not complete: {}; what is there is replayed",
+                              input.file, tables.incomplete_because));
+  const trace::Image& image = tables.image(options.image);
+  size_t images = 0;
+  for (const auto& span : survey->images) images += span.calls > 0;
+  if (images > 1)
+    notes->push_back(fmt::format(
+        "Of {} process images, the one with most calls: process {} ({}).{}", images, image.pid,
+        output::printable(image.program()), input.pid ? "" : " --process PID chooses another."));
+  uint64_t last_tick = 0;
+  for (const auto& thread : survey->images[raw(options.image)].threads)
+    last_tick = std::max(last_tick, thread.last_tick);
+  for (auto [text, option, tick] : {std::tuple(&input.from, "--from", &options.from_tick),
+                                    std::tuple(&input.to, "--to", &options.to_tick)}) {
+    if (text->empty()) continue;
+    Result<uint64_t> found = tick_at(*text, option, input, tables, last_tick);
+    if (!found) return give_up(kUsage, found.error().sentence);
+    *tick = *found;
+  }
+  if (options.from_tick > options.to_tick)
+    return give_up(kUsage, fmt::format("--from {} is after --to {}", input.from, input.to));
+  options.one_thread = input.threads == "1";
+  options.anonymize = input.anonymize;
+
+  int fd = output.empty() ? nameless_file()
+                          : open(output.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  std::string path = output.empty() ? "a temporary file (TMPDIR)" : output;
+  if (fd < 0)
+    return give_up(kUnreadable, fmt::format("{} cannot be written: {}", path, strerror(errno)));
+  int again = fcntl(fd, F_DUPFD_CLOEXEC, 0);  // The planner closes its own.
+  Result<replay::FileTail> planned =
+      replay::plan(input.file, *survey, options, fd, path, progress_of("planning"));
+  Result<replay::WorkloadReader> reader =
+      planned ? replay::WorkloadReader::open(fmt::format("/proc/self/fd/{}", again))
+              : std::unexpected(planned.error());
+  close(again);
+  if (!reader) {
+    if (!output.empty()) unlink(output.c_str());
+    return give_up(reader.error().usage ? kUsage : kUnreadable, reader.error().sentence);
+  }
+  add_notes(reader->tail(), notes);
+  return std::move(*reader);
+}
+
+}  // namespace malloscope::cli
