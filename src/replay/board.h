@@ -34,9 +34,9 @@ enum class Fault : uint32_t {
 
 // Logarithms of cycles in eighths: 8 of a power of two.
 inline constexpr int kCycleBuckets = 320;
-inline constexpr int kSizeClasses = 49;  // As analyze/tally.h has them: 0, then powers of two.
+inline constexpr int kSizeClasses = 65;  // As analyze/tally.h has them: 0, then powers of two.
 // Calls for so many bytes are rare and dear: they are all timed, of the others one in kSampling.
-inline constexpr uint64_t kLargeSize = 64 << 10;
+inline constexpr uint64_t kLargeSize = 128 << 10;
 inline constexpr uint32_t kSampling = 64;
 
 // Of calls whose time was taken. Each counts for as many as it stands for.

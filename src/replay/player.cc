@@ -67,7 +67,7 @@ uint32_t* next_chunk;  // Of the same track; by chunk. 0: none.
 Slot* slots;
 double cycles_per_tick;  // Of the workload's, at the speed that was asked for.
 uint64_t start_cycles, start_ns;
-uint64_t timing_cycles;
+uint64_t timing_cycles, timing_ns;  // What it costs to read the clocks.
 std::atomic<uint64_t> next_trim;
 std::atomic<uint32_t> running;
 
@@ -309,9 +309,9 @@ class Player {
     Slot* slot = op.kind == OpKind::kFreeNull ? &nothing_ : &slots[op.slot];
     uint64_t bytes = makes_block(op.kind) ? op.size : slot->size > op.size ? slot->size : op.size;
     if (bytes >= kLargeSize) [[unlikely]]
-      return timed_call(op, slot, 1);
+      return large_call(op, slot);
     if (draw_sample()) [[unlikely]]
-      return timed_call(op, slot, kSampling);
+      return sampled_call(op, slot);
     Slot before = *slot;
     if (board->verify) check(op, before);
     uint8_t* made = run(op, before.block);
@@ -319,8 +319,8 @@ class Player {
     touch(op, before, made);
   }
 
-  // The same, with an eye on the clock.
-  [[gnu::noinline]] void timed_call(const Op& op, Slot* slot, uint32_t weight) {
+  // The same by the CPU's counter, unless the thread was interrupted meanwhile.
+  [[gnu::noinline]] void sampled_call(const Op& op, Slot* slot) {
     Slot before = *slot;
     if (board->verify) check(op, before);
     uint64_t t0 = cycles_before_loads();
@@ -338,17 +338,40 @@ class Player {
       }
     }
     auto net = [](uint64_t cycles) { return cycles > timing_cycles ? cycles - timing_cycles : 0; };
+    add_times(op, kSampling, net(t1 - t0), net(t3 - t2));
+  }
+
+  // The same by the kernel's clock of this thread: dear, as such a call is, and never interrupted.
+  [[gnu::noinline]] void large_call(const Op& op, Slot* slot) {
+    Slot before = *slot;
+    if (board->verify) check(op, before);
+    uint64_t t0 = thread_cpu_ns();
+    uint8_t* made = run(op, before.block);
+    uint64_t t1 = thread_cpu_ns();
+    settle(op, slot, before, made);
+    touch(op, before, made);
+    uint64_t t2 = thread_cpu_ns();
+    auto net = [](uint64_t ns) {
+      return ns <= timing_ns ? 0
+                             : static_cast<uint64_t>(static_cast<double>(ns - timing_ns) *
+                                                     board->cycles_per_ns);
+    };
+    add_times(op, 1, net(t1 - t0), net(t2 - t1));
+    // What the clock costs is no part of the player's work.
+    counts().wait_cpu_ns += 3 * timing_ns;
+  }
+
+  void add_times(const Op& op, uint32_t weight, uint64_t call_cycles, uint64_t touch_cycles) {
     auto add = [weight](Timed* timed, uint64_t cycles) {
       timed->weight += weight;
       timed->cycles += weight * cycles;
     };
-    uint64_t took = net(t1 - t0);
     int group = static_cast<int>(group_of(op.kind));
-    add(&counts().groups[group], took);
-    counts().histogram[group][cycle_bucket(took)] += weight;
+    add(&counts().groups[group], call_cycles);
+    counts().histogram[group][cycle_bucket(call_cycles)] += weight;
     if (group_of(op.kind) != CallGroup::kFree)
-      add(&counts().sizes[op.size == 0 ? 0 : 64 - __builtin_clzll(op.size)], took);
-    add(&counts().touches, net(t3 - t2));
+      add(&counts().sizes[op.size == 0 ? 0 : 64 - __builtin_clzll(op.size)], call_cycles);
+    add(&counts().touches, touch_cycles);
   }
 
   // The call itself.
@@ -584,6 +607,12 @@ void calibrate() {
     if (t1 - t0 < timing_cycles) timing_cycles = t1 - t0;
   }
   board->timing_cycles = timing_cycles;
+  timing_ns = UINT64_MAX;
+  for (int i = 0; i < 1000; ++i) {
+    uint64_t t0 = thread_cpu_ns();
+    uint64_t t1 = thread_cpu_ns();
+    if (t1 - t0 < timing_ns) timing_ns = t1 - t0;
+  }
   if (board->speed > 0) cycles_per_tick = tail.ns_per_tick * board->cycles_per_ns / board->speed;
 }
 
