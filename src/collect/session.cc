@@ -128,6 +128,18 @@ Session::~Session() {
   if (owner_) remove_folder();
 }
 
+uint64_t Session::memory_inode() const {
+  struct stat info = {};
+  fstat(memory_fd_, &info);
+  return info.st_ino;
+}
+
+uint64_t Session::memory_bytes() const {
+  struct stat info = {};
+  fstat(memory_fd_, &info);
+  return static_cast<uint64_t>(info.st_blocks) * 512;
+}
+
 // A lock belongs to the open file and a mapping keeps the file open, so one that is taken before
 // the descriptor is given away is held until the last process that maps the memory has ended,
 // whoever forked it. Without /proc there is no second open file, and nobody seems to use it.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "wire/lane.h"
 
@@ -36,7 +37,9 @@ class Session {
 
   wire::SharedMemory shared() const { return shared_; }
   uint32_t segment_count() const { return segment_count_; }
-  int memory_fd() const { return memory_fd_; }
+  uint64_t memory_inode() const;
+  // How much of the shared memory has been touched.
+  uint64_t memory_bytes() const;
   // A descriptor of the shared memory to give away, or -1; the caller closes it.
   int open_memory_for_target() const;
   // Whether a process that was given one still maps it, or has a child that does.
@@ -44,6 +47,7 @@ class Session {
   int listen_fd() const { return listen_fd_; }
   uint64_t cycles_per_second() const { return cycles_per_second_; }
   uint32_t tick_shift() const { return tick_shift_; }
+  uint64_t tick_now() const { return cycles_before_loads() >> tick_shift_; }
 
  private:
   Session() = default;
