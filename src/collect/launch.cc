@@ -24,6 +24,7 @@
 #include <cstring>
 
 #include "collect/collector.h"
+#include "collect/limits.h"
 #include "collect/process_info.h"
 #include "collect/program_check.h"
 #include "collect/session.h"
@@ -90,6 +91,12 @@ int open_default_output(const std::string& program, int pid, std::string* name) 
   }
 }
 
+// Of a trace that is not to be. What is no file of ours (/dev/null) stays.
+void drop_output(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) unlink(path.c_str());
+}
+
 // LD_PRELOAD with the recorder first.
 void preload(const std::string& recorder) {
   const char* old = getenv("LD_PRELOAD");
@@ -105,22 +112,24 @@ struct Child {
 
 // The program, waiting to be let go.
 Result<Child> fork_program(const std::string& path, const std::vector<std::string>& command,
-                           const std::string& recorder, const Signals& signals) {
+                           const std::string& recorder, const Signals& signals,
+                           const RaisedLimits& limits) {
   int go[2], failure[2];
   if (pipe2(go, O_CLOEXEC) != 0 || pipe2(failure, O_CLOEXEC) != 0)
-    return fail(fmt::format("cannot make a pipe: {}", strerror(errno)));
+    return fail(with_reason("cannot make a pipe"));
   std::vector<char*> argv;
   for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
 
   pid_t pid = fork();
-  if (pid < 0) return fail(fmt::format("cannot start a process: {}", strerror(errno)));
+  if (pid < 0) return fail(with_reason("cannot start a process"));
   if (pid == 0) {
     char byte;
     close(go[1]);
     if (read(go[0], &byte, 1) != 1) _exit(127);
     if (!recorder.empty()) preload(recorder);
     signals.restore();
+    limits.restore();
     execve(path.c_str(), argv.data(), environ);
     int error = errno;
     // A text file without #! is a shell script, by old custom.
@@ -191,9 +200,10 @@ int exit_code_of(int status) {
 }
 
 // Runs the program without recording it.
-Result<LaunchResult> run_plain(const ProgramCheck& check, const LaunchOptions& options) {
+Result<LaunchResult> run_plain(const ProgramCheck& check, const LaunchOptions& options,
+                               const RaisedLimits& limits) {
   Signals signals;
-  auto child = fork_program(check.path, options.command, "", signals);
+  auto child = fork_program(check.path, options.command, "", signals, limits);
   if (!child) return std::unexpected(child.error());
   LaunchResult result;
   result.obstacle = check.obstacle;
@@ -238,6 +248,7 @@ ssize_t hear(int fd, pid_t collector, LauncherMessage* message, bool* stopped) {
 }  // namespace
 
 Result<LaunchResult> launch(const LaunchOptions& options) {
+  RaisedLimits limits;
   LaunchResult result;
   auto check = check_program(options.command[0]);
   if (!check) {
@@ -247,8 +258,9 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   }
   if (std::string why = refusal(options.output, options.overwrite); !why.empty())
     return fail(std::move(why));
-  if (!check->obstacle.empty()) return run_plain(*check, options);
+  if (!check->obstacle.empty()) return run_plain(*check, options, limits);
   result.warning = check->warning;
+  if (std::string why = hopeless_limit(); !why.empty()) return fail("cannot record: " + why);
 
   auto session = Session::create(options.recorder, {.follow = options.follow,
                                                     .drop_when_full = options.drop_when_full,
@@ -257,26 +269,27 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   if (!session) return std::unexpected(session.error());
 
   Signals signals;
-  auto child = fork_program(check->path, options.command, session->preload_path(), signals);
+  auto child = fork_program(check->path, options.command, session->preload_path(), signals, limits);
   if (!child) return std::unexpected(child.error());
+  int fd = -1;
   auto give_up = [&](std::string sentence) -> Result<LaunchResult> {
+    if (fd >= 0) drop_output(result.trace);
     close(child->go);
     waitpid(child->pid, nullptr, 0);
     return fail(std::move(sentence));
   };
 
   // The trace's default name holds the program's pid, so it comes after the fork.
-  int fd = -1;
   result.trace = options.output;
   if (result.trace.empty())
     fd = open_default_output(check->path, child->pid, &result.trace);
   else
     fd = open_output(result.trace, options.overwrite);
-  if (fd < 0) return give_up(fmt::format("cannot write {}: {}", result.trace, strerror(errno)));
+  if (fd < 0) return give_up(with_reason("cannot write " + result.trace));
 
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-    return give_up(fmt::format("cannot make a socket: {}", strerror(errno)));
+    return give_up(with_reason("cannot make a socket"));
   CollectorOptions collector_options;
   collector_options.launched_pid = child->pid;
   collector_options.command = options.command;
@@ -290,7 +303,7 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   if (!options.only.empty()) collector_options.settings.push_back("only=" + options.only);
 
   pid_t collector = fork();
-  if (collector < 0) return give_up(fmt::format("cannot start the collector: {}", strerror(errno)));
+  if (collector < 0) return give_up(with_reason("cannot start the collector"));
   if (collector == 0) {
     close(pair[0]);
     close(child->go);
@@ -302,8 +315,11 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   close(pair[1]);
   close(fd);
   LauncherMessage message;
-  if (recv(pair[0], &message, sizeof message, 0) != sizeof message)
-    return give_up("the collector did not start");
+  if (recv(pair[0], &message, sizeof message, 0) != sizeof message) {
+    std::string limit = limit_behind(ENOMEM);  // It ends without a word for want of memory only.
+    return give_up(
+        fmt::format("the collector did not start{}{}", limit.empty() ? "" : ": ", limit));
+  }
 
   int error = let_go(*child);
   LauncherMessage exited = {.kind = LauncherMessage::kExited};
@@ -334,7 +350,7 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   }
   close(pair[0]);
   if (error) {
-    unlink(result.trace.c_str());
+    drop_output(result.trace);
     result.trace.clear();
   }
   return result;
@@ -343,11 +359,12 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
 Result<bool> collect_for(int fd, int pid, const std::string& recorder) {
   fcntl(fd, F_SETFD, FD_CLOEXEC);
   setsid();
+  RaisedLimits limits;
   auto session = Session::create(recorder, {});
   if (!session) return std::unexpected(session.error());
   std::string trace;
   int output = open_default_output(executable_of(pid), pid, &trace);
-  if (output < 0) return fail(fmt::format("cannot write {}: {}", trace, strerror(errno)));
+  if (output < 0) return fail(with_reason("cannot write " + trace));
   trace::FileWriter file(output, trace);
   CollectorOptions options;
   options.launched_pid = pid;

@@ -21,6 +21,7 @@
 #include <new>
 
 #include "base/clock.h"
+#include "collect/limits.h"
 #include "wire/handshake.h"
 
 namespace malloscope::collect {
@@ -36,10 +37,6 @@ static uint64_t measure_clock() {
   while (clock_ns() - start_ns < 2'000'000) pause();
   uint64_t passed_ns = clock_ns() - start_ns, passed = cycles_ordered() - start;
   return static_cast<uint64_t>(static_cast<double>(passed) * 1e9 / static_cast<double>(passed_ns));
-}
-
-static std::string failure(const char* what) {
-  return fmt::format("{}: {}", what, strerror(errno));
 }
 
 // A private folder in the first place that takes one. The first is in memory and the user's own;
@@ -64,7 +61,7 @@ Result<Session> Session::create(const std::string& recorder, const SessionOption
   session.folder_ = folder;
   session.owner_ = true;
   if (symlink(recorder.c_str(), session.preload_path().c_str()) != 0)
-    return fail(failure("cannot link to the recorder"));
+    return fail(with_reason("cannot link to the recorder"));
 
   session.listen_fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   sockaddr_un address = {};
@@ -74,10 +71,10 @@ Result<Session> Session::create(const std::string& recorder, const SessionOption
   if (session.listen_fd_ < 0 ||
       bind(session.listen_fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
       listen(session.listen_fd_, 256) != 0)
-    return fail(failure("cannot listen for the recorded processes"));
+    return fail(with_reason("cannot listen for the recorded processes"));
 
   session.memory_fd_ = memfd_create("malloscope", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (session.memory_fd_ < 0) return fail(failure("cannot make shared memory"));
+  if (session.memory_fd_ < 0) return fail(with_reason("cannot make shared memory"));
   // A limit on file sizes counts here too: then less will have to do.
   auto before = signal(SIGXFSZ, SIG_IGN);
   uint32_t segments = kSegments;
@@ -88,12 +85,12 @@ Result<Session> Session::create(const std::string& recorder, const SessionOption
   int error = errno;
   signal(SIGXFSZ, before);
   errno = error;
-  if (segments < kFewestSegments) return fail(failure("cannot make shared memory"));
+  if (segments < kFewestSegments) return fail(with_reason("cannot make shared memory"));
   size_t bytes = wire::SharedMemory::bytes_for(segments);
   session.segment_count_ = segments;
   fcntl(session.memory_fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, session.memory_fd_, 0);
-  if (memory == MAP_FAILED) return fail(failure("cannot map shared memory"));
+  if (memory == MAP_FAILED) return fail(with_reason("cannot map shared memory"));
   session.shared_ = wire::SharedMemory(memory);
 
   session.cycles_per_second_ = measure_clock();

@@ -13,7 +13,9 @@
 // Preloaded without a recording, it starts a collector of its own. If it cannot, it is
 // inert, and so are its children: every hook forwards and that is all.
 
+#include <errno.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -130,7 +132,36 @@ int reach_collector() {
   return fd;
 }
 
+// To meet the collector takes two descriptors for a moment. Under a limit that has no room for them
+// (ulimit -n) it is raised for that moment, as far as it may be.
+class RoomForDescriptors {
+ public:
+  RoomForDescriptors() {
+    int pair[2];
+    long made = sys::call(SYS_pipe2, sys::arg(pair), O_CLOEXEC);
+    if (!sys::failed(made)) {
+      sys::close(pair[0]);
+      sys::close(pair[1]);
+    } else if (made == -EMFILE && limit(nullptr, &before_) && before_.rlim_cur < before_.rlim_max) {
+      rlimit64 most = {before_.rlim_max, before_.rlim_max};
+      raised_ = limit(&most, nullptr);
+    }
+  }
+  ~RoomForDescriptors() {
+    if (raised_) limit(&before_, nullptr);
+  }
+  RoomForDescriptors(const RoomForDescriptors&) = delete;
+
+ private:
+  static bool limit(const rlimit64* set, rlimit64* was) {
+    return sys::call(SYS_prlimit64, 0, RLIMIT_NOFILE, sys::arg(set), sys::arg(was)) == 0;
+  }
+  rlimit64 before_ = {};
+  bool raised_ = false;
+};
+
 bool meet_collector() {
+  RoomForDescriptors room;
   int fd = reach_collector();
   if (fd < 0) return false;
   if (peer_is_stopped(fd)) {
