@@ -57,7 +57,12 @@ class Arena {
   }
 
   // Enough for a process that is about to give up system calls; only what is used becomes real.
-  void reserve() { add_piece(kReserveBytes, piece_.load(std::memory_order_acquire)); }
+  void reserve() {
+    uintptr_t piece = piece_.load(std::memory_order_acquire);
+    auto* from = reinterpret_cast<const Piece*>(piece);
+    if (!from || from->used.load() + kReserveBytes / 2 > from->size)
+      add_piece(kReserveBytes, piece);
+  }
 
   template <typename T>
   T* take_array(size_t count) {

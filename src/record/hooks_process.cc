@@ -79,7 +79,9 @@ static bool leads_somewhere(const void* pointer) {
 template <typename Exec>
 static int exec_in(const ExecEnvironment& environment, Exec exec) {
   size_t bytes = environment.bytes();
-  return exec(bytes == 0 ? environment.original() : environment.copy_to(__builtin_alloca(bytes)));
+  char* const* changed =
+      bytes == 0 ? environment.original() : environment.copy_to(__builtin_alloca(bytes));
+  return out_of_childs_sandbox([&] { return exec(changed); });
 }
 
 // Every exec: decides whether the program can take the recorder, and gives it the
@@ -270,7 +272,7 @@ static void note_exit(int code) {
       process().phase.load(std::memory_order_relaxed) != Phase::kRecording)
     return;
   // In a vfork child all this is its parent's.
-  if (sys::pid() != image().pid) return;
+  if (sys::pid() != process().pid) return;
   rusage usage = {};
   if (sys::call(SYS_getrusage, RUSAGE_SELF, sys::arg(&usage)) == 0)
     image().peak_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
@@ -279,12 +281,22 @@ static void note_exit(int code) {
 }
 
 [[noreturn]] static void leave_by(const char* name, int code) {
-  note_exit(code);
   if (void* next = next_definition(name)) reinterpret_cast<void (*)(int)>(next)(code);
   for (;;) sys::call(SYS_exit_group, code);
 }
 
-MSCOPE_EXPORT void _exit(int code) { leave_by("_exit", code); }
-MSCOPE_EXPORT void _Exit(int code) { leave_by("_Exit", code); }
-MSCOPE_EXPORT void exit(int code) { leave_by("exit", code); }
-MSCOPE_EXPORT void quick_exit(int code) { leave_by("quick_exit", code); }
+// Where the program still has something to do before the end.
+[[noreturn]] static void begin_to_exit(const char* name, int code) {
+  note_exit(code);
+  leave_by(name, code);
+}
+MSCOPE_EXPORT void exit(int code) { begin_to_exit("exit", code); }
+MSCOPE_EXPORT void quick_exit(int code) { begin_to_exit("quick_exit", code); }
+
+[[noreturn]] static void exit_at_once(const char* name, int code) {
+  note_exit(code);
+  out_of_childs_sandbox([=]() -> int { leave_by(name, code); });
+  __builtin_unreachable();
+}
+MSCOPE_EXPORT void _exit(int code) { exit_at_once("_exit", code); }
+MSCOPE_EXPORT void _Exit(int code) { exit_at_once("_Exit", code); }

@@ -249,6 +249,7 @@ bool wake_process() {
   if (phase != Phase::kAsleep) return false;
   if (!p.phase.compare_exchange_strong(phase, Phase::kWaking)) return false;
 
+  p.pid = sys::pid();
   bool recording = false;
   if (inherited.shared)
     recording = inherited.follow && enter_as_child();

@@ -26,6 +26,8 @@ enum class Phase : uint32_t {
 
 struct Process {
   std::atomic<Phase> phase;
+  int pid;  // As it sees itself. A vfork child, which shares all this, sees another.
+  std::atomic<bool> childs_sandbox;  // A vfork child's, for as long as it lives (sandbox.h).
   Arena arena;
   StackTable stacks;
   std::atomic<uint32_t> modules_told;  // How many of unwind's modules have been written to a lane.

@@ -2,6 +2,9 @@
 // A program that gives up system calls, by prctl or by the system call `seccomp`, may be killed
 // by the next one that we make. So we take what memory we may need before, and make none after.
 // A program that it starts is in the same sandbox, so it is started without the recorder.
+//
+// A child of vfork does all this in its parent's memory. Until it execs or exits the parent is held
+// to its sandbox as well, since nothing in memory tells the two apart.
 
 #pragma once
 
@@ -35,21 +38,44 @@ inline Sandbox sandbox_of_seccomp(unsigned long operation) {
 template <typename Enter>
 auto in_sandbox(Sandbox kind, Enter&& enter) {
   if (kind == Sandbox::kNone || !inherited.process) return enter();
-  bool gives_up_calls = kind != Sandbox::kNoClock, was = sys::is_sandboxed();
-  if (gives_up_calls && !was) {
+  bool outside = !sys::is_sandboxed() && !inherited.clock_forbidden.load();
+  bool gives_up_calls = kind != Sandbox::kNoClock && !sys::is_sandboxed();
+  bool gives_up_clock = kind != Sandbox::kFilter && !inherited.clock_forbidden.load();
+  // A second sandbox may be a child's or the parent's own, and nobody may be asked any more: then
+  // it is for good.
+  bool was_childs = process().childs_sandbox.load();
+  bool is_childs = outside && process().pid != 0 && sys::pid() != process().pid;
+  if (gives_up_calls) {
     process().arena.reserve();
-    lead_children(false);
+    if (!is_childs) lead_children(false);
     sys::sandboxed.store(true);
   }
-  if (kind != Sandbox::kFilter) inherited.clock_forbidden.store(1);
+  if (gives_up_clock) inherited.clock_forbidden.store(1);
+  process().childs_sandbox.store(is_childs);
   auto result = enter();
   if (result < 0) {
-    if (kind != Sandbox::kFilter) inherited.clock_forbidden.store(0);
-    if (gives_up_calls && !was) {
+    process().childs_sandbox.store(was_childs);
+    if (gives_up_clock) inherited.clock_forbidden.store(0);
+    if (gives_up_calls) {
       sys::sandboxed.store(false);
-      if (inherited.shared) lead_children(true);
+      if (!is_childs && inherited.shared) lead_children(true);
     }
   }
+  return result;
+}
+
+// `leave` execs or exits, and returns only if it could not (or has spawned a process). A vfork
+// child has set its sandbox in its parent's memory; the parent, who is in none, goes on from here.
+template <typename Leave>
+auto out_of_childs_sandbox(Leave&& leave) {
+  if (!inherited.process || !process().childs_sandbox.load()) return leave();
+  bool calls = sys::sandboxed.exchange(false);
+  uint32_t clock = inherited.clock_forbidden.exchange(0);
+  process().childs_sandbox.store(false);
+  auto result = leave();
+  sys::sandboxed.store(calls);
+  inherited.clock_forbidden.store(clock);
+  process().childs_sandbox.store(true);
   return result;
 }
 
