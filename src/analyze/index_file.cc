@@ -19,6 +19,7 @@
 #include <filesystem>
 
 #include "analyze/index_builder.h"
+#include "base/cache_folder.h"
 #include "base/packing.h"
 #include "symbols/name_cache.h"
 
@@ -30,6 +31,7 @@ namespace {
 
 constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'I', 'X'};
 constexpr uint32_t kVersion = 2;
+constexpr const char kSuffix[] = ".index";
 constexpr uint32_t kGroups = IndexTimes::kSteps / IndexTimes::kGroupSteps + 1;
 constexpr uint64_t kMostDirectoryBytes = uint64_t{1} << 30;
 // In the user's cache, of all traces together.
@@ -192,30 +194,6 @@ bool is_sound(const Directory& d) {
          });
 }
 
-// Old ones go when there are too many.
-void make_room(const fs::path& folder, const std::string& but) {
-  struct Kept {
-    fs::path path;
-    uint64_t bytes;
-    fs::file_time_type written;
-  };
-  std::vector<Kept> files;
-  uint64_t bytes = 0;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    std::error_code gone;
-    if (at->path().extension() != ".index" || at->path() == but) continue;
-    files.push_back({at->path(), at->file_size(gone), at->last_write_time(gone)});
-    if (gone) files.pop_back();
-    if (!gone) bytes += files.back().bytes;
-  }
-  std::ranges::sort(files, {}, &Kept::written);
-  for (const Kept& file : files) {
-    if (bytes <= kMostCachedBytes) return;
-    if (fs::remove(file.path, error)) bytes -= file.bytes;
-  }
-}
-
 }  // namespace
 
 TraceStamp TraceStamp::of(const std::string& trace, const trace::Overview& overview) {
@@ -230,13 +208,13 @@ TraceStamp TraceStamp::of(const std::string& trace, const trace::Overview& overv
 }
 
 std::vector<std::string> index_places(const std::string& trace) {
-  std::vector<std::string> places = {trace + ".index"};
+  std::vector<std::string> places = {trace + kSuffix};
   std::string cache = symbols::NameCache::default_folder();
   std::error_code error;
   std::string absolute = fs::absolute(trace, error).lexically_normal();
   if (!cache.empty() && !error)
     places.push_back(
-        fmt::format("{}/{:016x}.index", cache, XXH3_64bits(absolute.data(), absolute.size())));
+        fmt::format("{}/{:016x}{}", cache, XXH3_64bits(absolute.data(), absolute.size()), kSuffix));
   return places;
 }
 
@@ -275,45 +253,18 @@ std::unique_ptr<Index> open_index(const std::string& path, const TraceStamp& sta
 }
 
 IndexFileWriter::IndexFileWriter(std::string path)
-    : path_(std::move(path)),
-      beside_(fmt::format("{}.{}.new", path_, getpid())),
-      at_(sizeof(FileHead)),
-      steps_(IndexTimes::kSteps),
-      groups_(kGroups) {
-  // Without a name as long as it is not whole, so that nothing is left of one that is interrupted.
-  fs::path folder = fs::path(path_).parent_path();
-  fd_ = open(folder.empty() ? "." : folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-  nameless_ = fd_ >= 0;
-  if (nameless_) return;  // Not every file system can do that.
-  fd_ = open(beside_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
+    : file_(std::move(path)), at_(sizeof(FileHead)), steps_(IndexTimes::kSteps), groups_(kGroups) {}
 
-IndexFileWriter::~IndexFileWriter() {
-  if (fd_ < 0) return;
-  close(fd_);
-  if (!nameless_) unlink(beside_.c_str());  // Not there any more if it became the index.
-}
-
-void IndexFileWriter::write(const void* bytes, size_t size) {
-  const auto* from = static_cast<const char*>(bytes);
-  while (size > 0 && ok()) {
-    ssize_t n = pwrite(fd_, from, size, static_cast<off_t>(at_));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      ok_ = false;
-      return;
-    }
-    from += n;
-    size -= static_cast<size_t>(n);
-    at_ += static_cast<uint64_t>(n);
-  }
+void IndexFileWriter::append(const void* bytes, size_t size) {
+  file_.write(bytes, size, at_);
+  at_ += size;
 }
 
 IndexBlockPlace IndexFileWriter::write(const IndexBlockWriter::Packed& block) {
   IndexBlockPlace place = {at_, block.bytes.size(), block.raw_bytes,
                            XXH3_64bits(block.bytes.data(), block.bytes.size())};
   ok_ = ok_ && !block.bytes.empty() && block.raw_bytes <= IndexBlockReader::kMostRawBytes;
-  write(block.bytes.data(), block.bytes.size());
+  append(block.bytes.data(), block.bytes.size());
   return place;
 }
 
@@ -323,8 +274,8 @@ bool IndexFileWriter::finish(const TraceStamp& stamp, const IndexFacts& facts,
   Directory directory = {facts, cells, steps_, groups_, {}};
   // Read back what was written: that is the way of every later answer.
   Index index(facts, cells,
-              std::make_unique<FileBlocks>(dup(fd_), facts.several_processes, steps_, groups_,
-                                           IndexBlockPlace{}));
+              std::make_unique<FileBlocks>(dup(file_.fd()), facts.several_processes, steps_,
+                                           groups_, IndexBlockPlace{}));
   std::vector<IndexEntry> sums;
   if (!index.sum_up(&sums)) return false;
   IndexBlockWriter whole(false);
@@ -350,26 +301,16 @@ bool IndexFileWriter::finish(const TraceStamp& stamp, const IndexFacts& facts,
   head.stamp = stamp;
   head.directory = write(packed);
   head.checksum = checksum_of(head);
-  at_ = 0;
-  write(&head, sizeof head);
-  if (!ok()) return false;
-  if (nameless_ && linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", fd_).c_str(), AT_FDCWD,
-                          beside_.c_str(), AT_SYMLINK_FOLLOW) != 0)
-    return false;
-  nameless_ = false;
-  return rename(beside_.c_str(), path_.c_str()) == 0;
+  file_.write(&head, sizeof head, 0);
+  return ok() && file_.finish();
 }
 
 Built build_index(const std::string& trace, const trace::Overview& overview,
                   const std::string& path, std::function<void(double)> progress,
                   std::optional<trace::Tables>* tables) {
   fs::path folder = fs::path(path).parent_path();
-  std::error_code error;
   bool cached = folder == fs::path(symbols::NameCache::default_folder());
-  if (cached) {
-    fs::create_directories(folder.parent_path(), error);
-    mkdir(folder.c_str(), 0700);
-  }
+  if (cached) make_cache_folder(folder);
   IndexFileWriter writer(path);
   if (!writer.ok()) return Built::kNotHere;
   TraceStamp stamp = TraceStamp::of(trace, overview);
@@ -389,7 +330,7 @@ Built build_index(const std::string& trace, const trace::Overview& overview,
   if (!builder.finish(**tables) || writer.bytes() > most) return Built::kNot;
   if (TraceStamp::of(trace, overview) != stamp) return Built::kNot;  // Somebody writes to it.
   if (!writer.finish(stamp, builder.facts(), builder.cells())) return Built::kNot;
-  if (cached) make_room(folder, path);
+  if (cached) make_room(folder, kSuffix, kMostCachedBytes, path);
   return Built::kYes;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyze/index.h"
+#include "base/whole_file.h"
 #include "trace/event_stream.h"
 
 namespace malloscope::analyze {
@@ -36,14 +37,12 @@ struct IndexBlockPlace {
   uint64_t offset = 0, bytes = 0, raw_bytes = 0, checksum = 0;
 };
 
-// Writes a file under another name, and renames it when all is there.
+// The file is there when all of it is.
 class IndexFileWriter {
  public:
   explicit IndexFileWriter(std::string path);
-  ~IndexFileWriter();
-  IndexFileWriter(const IndexFileWriter&) = delete;
 
-  bool ok() const { return fd_ >= 0 && ok_; }
+  bool ok() const { return file_.ok() && ok_; }
   uint64_t bytes() const { return at_; }
   void step(uint32_t step, const IndexBlockWriter::Packed& block) { steps_[step] = write(block); }
   void group(uint32_t group, const IndexBlockWriter::Packed& block) {
@@ -55,11 +54,9 @@ class IndexFileWriter {
 
  private:
   IndexBlockPlace write(const IndexBlockWriter::Packed& block);
-  void write(const void* bytes, size_t size);
+  void append(const void* bytes, size_t size);
 
-  std::string path_, beside_;
-  int fd_ = -1;
-  bool nameless_ = false;
+  WholeFile file_;
   bool ok_ = true;
   uint64_t at_ = 0;
   std::vector<IndexBlockPlace> steps_, groups_;

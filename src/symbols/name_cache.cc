@@ -7,8 +7,7 @@
 // Answers are as good as the files they came from. A build-id names the code, but not
 // whether its debug information was installed that day; so an entry lists every
 // file that was looked at, also those that were not there, and holds only while all of them
-// are as they were. A file is written beside and renamed, so that a reader sees a whole one
-// or none; of two writers the later wins, and what the other knew is asked again.
+// are as they were. Of two writers the later wins, and what the other knew is asked again.
 
 #include "symbols/name_cache.h"
 
@@ -21,18 +20,18 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 
-namespace malloscope::symbols {
+#include "base/cache_folder.h"
+#include "base/whole_file.h"
 
-namespace fs = std::filesystem;
+namespace malloscope::symbols {
 
 namespace {
 
 constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'N', 'C'};
 constexpr uint32_t kVersion = 1;
-constexpr std::string_view kSuffix = ".names";
+constexpr const char kSuffix[] = ".names";
 struct FileHead {
   char magic[8];
   uint32_t version;
@@ -110,9 +109,7 @@ std::optional<NameCache::Entry> NameCache::load(const ModuleFile& file) const {
 
 void NameCache::store(const Entry& entry) const {
   if (folder_.empty() || !is_build_id(entry.names.file.build_id)) return;
-  std::error_code error;
-  fs::create_directories(fs::path(folder_).parent_path(), error);
-  if (mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return;
+  if (!make_cache_folder(folder_)) return;
 
   Packer bytes;
   bytes.number(entry.witnesses.size());
@@ -133,47 +130,11 @@ void NameCache::store(const Entry& entry) const {
   head.checksum = XXH3_64bits(body.data(), body.size());
   if (body.size() > kMostBytes / 4) return;
 
-  std::string path = path_of(entry.names.file);
-  std::string beside = fmt::format("{}.{}.new", path, getpid());
-  int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return;
-  std::string all(reinterpret_cast<const char*>(&head), sizeof head);
-  all.append(reinterpret_cast<const char*>(body.data()), body.size());
-  std::string_view rest = all;
-  while (!rest.empty()) {
-    ssize_t written = write(fd, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    rest.remove_prefix(static_cast<size_t>(written));
-  }
-  bool whole = close(fd) == 0 && rest.empty();
-  if (!whole || rename(beside.c_str(), path.c_str()) != 0) unlink(beside.c_str());
-  make_room();
-}
-
-void NameCache::make_room() const {
-  struct Kept {
-    fs::path path;
-    uint64_t bytes;
-    fs::file_time_type used;
-  };
-  std::vector<Kept> files;
-  uint64_t bytes = 0;
-  std::error_code error;
-  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
-    std::string name = at->path().filename();
-    if (name.find(kSuffix) == name.npos) continue;  // Not ours, or not this one's.
-    std::error_code gone;
-    Kept file = {at->path(), at->file_size(gone), at->last_write_time(gone)};
-    if (gone) continue;
-    bytes += file.bytes;
-    files.push_back(std::move(file));
-  }
-  std::ranges::sort(files, {}, &Kept::used);
-  for (const Kept& file : files) {
-    if (bytes <= kMostBytes) return;
-    if (fs::remove(file.path, error)) bytes -= file.bytes;
-  }
+  WholeFile file(path_of(entry.names.file));
+  file.write(&head, sizeof head, 0);
+  file.write(body.data(), body.size(), sizeof head);
+  file.finish();
+  make_room(folder_, kSuffix, kMostBytes);
 }
 
 }  // namespace malloscope::symbols

@@ -48,7 +48,6 @@ class NameCache {
 
  private:
   std::string path_of(const ModuleFile& file) const;
-  void make_room() const;
 
   std::string folder_, kind_;
 };
