@@ -61,7 +61,11 @@ struct Module {
   Section header, frames;  // .eh_frame_hdr and .eh_frame; empty if it has none.
 };
 
+#ifdef MSCOPE_FEW_MODULES  // So few that a test can fill the table.
+inline constexpr size_t kMaxModules = 1 << 10;
+#else
 inline constexpr size_t kMaxModules = 1 << 20;
+#endif
 
 // How many there are; it only grows. Those below it are there.
 size_t module_count();

@@ -27,10 +27,10 @@ static void visit(const char *folder, const char *name, int which) {
 }
 
 int main(int argc, char **argv) {
-  (void)argc;
   char *slash = strrchr(argv[0], '/');
   if (slash) *slash = 0;
-  for (int i = 0; i < 50; ++i) visit(argv[0], "a", 0), visit(argv[0], "b", 1);
+  int rounds = argc > 1 ? atoi(argv[1]) : 50;
+  for (int i = 0; i < rounds; ++i) visit(argv[0], "a", 0), visit(argv[0], "b", 1);
   tell("same address", addresses[0] == addresses[1]);
   return 0;
 }
