@@ -74,6 +74,11 @@ uint64_t peak_rss_of(int pid) {
   return at == std::string::npos ? 0 : strtoull(status.c_str() + at + 6, nullptr, 10) * 1024;
 }
 
+uint64_t own_pid_namespace() {
+  struct stat info;
+  return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
+}
+
 bool shares_pid_namespace(int pid) {
   auto namespace_of = [](const std::string& process) {
     char name[64];

@@ -28,6 +28,8 @@ std::vector<std::string> command_of(int pid);
 int parent_of(int pid);
 uint64_t peak_rss_of(int pid);
 
+// A number for the namespace that pids are ours in; 0 if nobody can tell.
+uint64_t own_pid_namespace();
 // Whether the children of `pid` are numbered as we see them. False also if nobody can tell.
 bool shares_pid_namespace(int pid);
 

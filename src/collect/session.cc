@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "collect/limits.h"
+#include "collect/process_info.h"
 #include "wire/handshake.h"
 
 namespace malloscope::collect {
@@ -103,7 +104,8 @@ Result<Session> Session::create(const std::string& recorder, const SessionOption
                       .drop_when_full = options.drop_when_full,
                       .free_stacks = options.free_stacks,
                       .time_calls = options.time_calls,
-                      .cycles_per_ms = session.cycles_per_second_ / 1000};
+                      .cycles_per_ms = session.cycles_per_second_ / 1000,
+                      .pid_namespace = own_pid_namespace()};
   control.magic = wire::kLaneMagic;
   return session;
 }

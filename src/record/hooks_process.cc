@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -59,9 +60,21 @@ MSCOPE_EXPORT int prctl(int option, ...) {
   return in_sandbox(sandbox_of_prctl(option, a), [=] { return real.prctl(option, a, b, c, d); });
 }
 
+// Whether the collector means the same processes by our pids. Where nobody can tell, mostly yes.
+static bool collector_shares_our_pids() {
+  uint64_t theirs = inherited.shared.control().settings.pid_namespace;
+  struct stat ours;
+  return theirs == 0 ||
+         sys::failed(sys::call(SYS_newfstatat, AT_FDCWD, sys::arg("/proc/self/ns/pid"),
+                               sys::arg(&ours), 0)) ||
+         ours.st_ino == theirs;
+}
+
 // Says that this process, or the one that posix_spawn makes, is about to become a program that will
-// meet the collector. The place it is said in, or nullptr.
+// meet the collector. The place it is said in, or nullptr. In another pid namespace nothing is
+// said: the collector would wait for the end of whoever has that number in its own.
 static std::atomic<int32_t>* announce_exec(int pid) {
+  if (!collector_shares_our_pids()) return nullptr;
   for (std::atomic<int32_t>& place : inherited.shared.control().execs) {
     int32_t nobody = 0;
     if (place.load(std::memory_order_relaxed) == 0 && place.compare_exchange_strong(nobody, pid))

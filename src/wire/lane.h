@@ -40,6 +40,7 @@ struct Settings {
   uint32_t time_calls = 0;      // --time-calls
   uint32_t reserved = 0;
   uint64_t cycles_per_ms = 1'000'000;
+  uint64_t pid_namespace = 0;  // In which the collector knows processes; 0: not known.
 };
 
 struct alignas(64) Control {
