@@ -11,6 +11,8 @@ launcher=$!
 wait_for 5 collector_of t.mscope >/dev/null || fail "no collector found"
 collector=$(collector_of t.mscope)
 kill -STOP "$collector"
+is_stopped() { grep -q '^State:.T' /proc/"$collector"/status; }
+wait_for 5 is_stopped || fail "the collector does not stop"
 echo >go
 ended() { ! kill -0 $launcher; }
 wait_for 30 ended
