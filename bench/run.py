@@ -4,7 +4,7 @@
 
     run.py [-n RUNS] [--quick] [--only NAME] [--tools a,b] [--scale S] [--no-file]
 
-`--only reports` for reading long traces (report_speed.py) alone.
+`--only reports` for reading long traces (report_speed.py) alone, `--only replay` for replay_speed.py.
 
 Every round runs every tool once, in turn, so that a slow phase of the machine
 meets all of them; medians are printed. jemalloc with every allocation sampled
@@ -28,6 +28,7 @@ import subprocess
 import sys
 import time
 
+import replay_speed
 import report_speed
 import workloads
 
@@ -280,6 +281,8 @@ def main():
     lines += goals(ratios, [w.name for w in real])
     if not options.only or "reports" in options.only:
         lines += report_speed.tables(folder, max(1, int(100 * options.scale)), 8 * options.scale)
+    if not options.only or "replay" in options.only:
+        lines += replay_speed.tables(folder, options.scale)
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
                             capture_output=True, text=True).stdout.strip() or "uncommitted"
     today = datetime.date.today().isoformat()

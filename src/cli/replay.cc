@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `malloscope replay`: the calls of a trace on one allocator, or on several beside each other.
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
@@ -11,6 +9,7 @@
 #include <cstring>
 
 #include "analyze/time_point.h"
+#include "base/whole_file.h"
 #include "cli/arguments.h"
 #include "cli/replay_answer.h"
 #include "cli/replay_input.h"
@@ -29,7 +28,7 @@ struct ReplayOptions {
   std::string tunables;
   size_t repeat = 1;
   std::string touch = "first", pace = "asap", trim_every, output;
-  bool huge_pages = false, verify = false, json = false;
+  bool huge_pages = false, verify = false, json = false, force = false;
   uint64_t interval_ms = 5;
   Color color = Color::kAuto;
 };
@@ -76,24 +75,18 @@ Result<std::vector<replay::Contender>> contenders_of(const ReplayOptions& option
   return contenders;
 }
 
-// Beside the trace, or where the user wants it. Nothing is left half-written.
+// Beside the trace, or where the user wants it.
 Result<void> store(const std::string& path, const analyze::Answer& answer) {
-  std::string partial = fmt::format("{}.{}.part", path, getpid());
-  int fd = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return fail(fmt::format("{} cannot be written: {}", path, strerror(errno)));
-  output::FileSink sink(fd, path);
+  output::StringSink sink;
   output::JsonWriter writer(&sink);
   writer.begin_object();
   writer.member("malloscope", kVersion);
   output::write_answer_members(answer, &writer);
   writer.end();
-  Result<void> done = sink.finish();
-  if (close(fd) != 0 && done)
-    done = fail(fmt::format("{} cannot be written: {}", path, strerror(errno)));
-  if (done && rename(partial.c_str(), path.c_str()) != 0)
-    done = fail(fmt::format("{} cannot be written: {}", path, strerror(errno)));
-  if (!done) unlink(partial.c_str());
-  return done;
+  WholeFile file(path);
+  file.write(sink.text().data(), sink.text().size(), 0);
+  if (file.finish()) return {};
+  return fail(fmt::format("{} cannot be written: {}", path, strerror(errno)));
 }
 
 }  // namespace
@@ -134,6 +127,7 @@ int main_replay(const Words& words) {
       ->type_name("MS");
   app.add_option("-o,--output", options.output, "Where the results are kept [TRACE.replay.json]")
       ->type_name("FILE");
+  app.add_flag("--force", options.force, "Overwrite that file");
   add_json(app, &options.json);
   add_color(app, &options.color);
   if (auto code =
@@ -169,6 +163,9 @@ int main_replay(const Words& words) {
     return complain(kUsage,
                     "malloscope-player is missing beside the recorder; install Malloscope "
                     "again");
+  if (std::string refusal = refusal_of(options.output, options.input.file, options.force);
+      !refusal.empty())
+    return complain(kUsage, refusal);
   std::vector<std::string> notes;
   Result<std::vector<replay::Contender>> contenders = contenders_of(options, &notes);
   if (!contenders) return complain(kUsage, contenders.error().sentence);

@@ -113,6 +113,33 @@ Table calls_table(const Contender& contender, const Trial& trial, bool named) {
   return table;
 }
 
+// One run, a line each.
+Table summary_table(const Trial& trial) {
+  Table table{"summary",
+              "",
+              {{"what", "", Kind::kText}, {"value", "", Kind::kText}, {"about", "", Kind::kText}},
+              {}};
+  auto add = [&](std::string what, std::string value, std::string about) {
+    table.rows.push_back({{std::move(what), std::move(value), std::move(about)}});
+  };
+  add("Allocator", duration_text(trial.allocator_ns),
+      fmt::format("{} of the CPU time", output::percent_text(trial.allocator_ns, trial.cpu_ns)));
+  add("CPU", duration_text(trial.cpu_ns),
+      fmt::format("{} for touching pages, {} for waiting", duration_text(trial.touch_ns),
+                  duration_text(trial.wait_ns)));
+  add("Wall", duration_text(trial.wall_ns), "");
+  add("Max RSS", bytes_text(trial.max_rss_bytes),
+      fmt::format("{} the heap, {} the player's own", bytes_text(trial.heap_max_rss_bytes),
+                  bytes_text(trial.player_bytes)));
+  add("Max ideal RSS", bytes_text(trial.max_ideal_bytes), "asked for and not yet freed");
+  add("VmSize", bytes_text(trial.max_vm_bytes), "at most");
+  add("RSS / ideal", fmt::format("{:.2f}", fragmentation_at_peak(trial)),
+      fmt::format("at the peak; at the end {} for {}", bytes_text(trial.heap_end_rss_bytes),
+                  bytes_text(trial.end_ideal_bytes)));
+  table.list = false;
+  return table;
+}
+
 void add_trial_notes(const ReplayReport& report, analyze::Answer* answer) {
   for (const Contender& contender : *report.contenders) {
     const Trial* trial = contender.typical();
@@ -152,27 +179,21 @@ analyze::Answer replay_text(const ReplayReport& report) {
   } else if (contenders.size() == 1) {
     if (first) {
       answer.headline = fmt::format(
-          "{} on {}: {} in the allocator ({:.0f} ns a call, {} of the CPU's {}), wall {}.\n"
-          "Heap: at most {} resident for {} asked for ({:.2f} times), {} at the end for {}; VmSize "
-          "{}.",
-          what, contenders[0].name(), duration_text(first->allocator_ns),
-          ratio(first->allocator_ns, first->calls),
-          output::percent_text(first->allocator_ns, first->cpu_ns), duration_text(first->cpu_ns),
-          duration_text(first->wall_ns), bytes_text(first->heap_max_rss_bytes),
-          bytes_text(first->max_ideal_bytes), fragmentation_at_peak(*first),
-          bytes_text(first->heap_end_rss_bytes), bytes_text(first->end_ideal_bytes),
-          bytes_text(first->max_vm_bytes));
+          "{} on {}: {} in the allocator, {:.0f} ns a call; {} resident for {} asked for.", what,
+          contenders[0].name(), duration_text(first->allocator_ns),
+          ratio(first->allocator_ns, first->calls), bytes_text(first->heap_max_rss_bytes),
+          bytes_text(first->max_ideal_bytes));
+      answer.tables.push_back(summary_table(*first));
       answer.tables.push_back(calls_table(contenders[0], *first, false));
     } else {
       answer.headline = what + ": not replayed.";
     }
   } else {
-    answer.headline =
-        comparison.advice.empty()
-            ? "Nothing to compare: " + fmt::format("{} of {} allocators ran.",
-                                                   comparison.by_time.size(), contenders.size())
-            : comparison.advice;
-    answer.headline += "\n" + what + ".";
+    answer.headline = !comparison.advice.empty()
+                          ? comparison.advice
+                          : fmt::format("Nothing to compare: {} of {} allocators ran.",
+                                        comparison.by_time.size(), contenders.size());
+    answer.notes.push_back(what + ".");
     answer.tables.push_back(contenders_table(report, comparison));
     if (contenders.size() <= 4)
       for (size_t i : comparison.by_time)

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <cstring>
 
 #include "analyze/time_point.h"
+#include "base/whole_file.h"
 #include "cli/arguments.h"
 #include "output/words.h"
 
@@ -77,6 +79,16 @@ void add_replay_input(CLI::App& app, ReplayInput* input) {
       ->type_name("HOW");
 }
 
+std::string refusal_of(const std::string& output, const std::string& input, bool force) {
+  struct stat there = {}, original = {};
+  if (output.empty() || stat(output.c_str(), &there) != 0) return {};
+  if (!S_ISREG(there.st_mode)) return output + " is not a file; name one";
+  if (stat(input.c_str(), &original) == 0 && there.st_dev == original.st_dev &&
+      there.st_ino == original.st_ino)
+    return output + " is what is to be read; name another file";
+  return force ? "" : output + " exists already; --force overwrites it";
+}
+
 std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
                                                   const std::string& output,
                                                   std::vector<std::string>* notes, int* exit_code) {
@@ -136,8 +148,10 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
   options.one_thread = input.threads == "1";
   options.anonymize = input.anonymize;
 
-  int fd = output.empty() ? nameless_file()
-                          : open(output.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // Whole at its place, or not at all.
+  std::optional<WholeFile> file;
+  if (!output.empty()) file.emplace(output);
+  int fd = file ? fcntl(file->fd(), F_DUPFD_CLOEXEC, 0) : nameless_file();
   std::string path = output.empty() ? "a temporary file (TMPDIR)" : output;
   if (fd < 0)
     return give_up(kUnreadable, fmt::format("{} cannot be written: {}", path, strerror(errno)));
@@ -148,10 +162,9 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
       planned ? replay::WorkloadReader::open(fmt::format("/proc/self/fd/{}", again))
               : std::unexpected(planned.error());
   close(again);
-  if (!reader) {
-    if (!output.empty()) unlink(output.c_str());
-    return give_up(reader.error().usage ? kUsage : kUnreadable, reader.error().sentence);
-  }
+  if (!reader) return give_up(reader.error().usage ? kUsage : kUnreadable, reader.error().sentence);
+  if (file && !file->finish())
+    return give_up(kUnreadable, fmt::format("{} cannot be written: {}", path, strerror(errno)));
   add_notes(reader->tail(), notes);
   return std::move(*reader);
 }

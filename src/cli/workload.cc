@@ -9,6 +9,7 @@
 
 #include "cli/arguments.h"
 #include "cli/replay_input.h"
+#include "output/sink.h"
 #include "output/words.h"
 #include "replay/statistics.h"
 
@@ -95,13 +96,54 @@ Table slices_table(const replay::Statistics& statistics, const replay::FileTail&
   return table;
 }
 
+constexpr const char* kOpNames[replay::kOpKinds] = {
+    "malloc",    "calloc",     "memalign",  "aligned_alloc", "posix_memalign",
+    "realloc",   "realloc",    "free",      "free",          "wait",
+    "new_slots", "drop_slots", "take_slot", "next_thread",   "begin"};
+
+// "3 malloc 17 100": the third track's, slot and size. What a wait is for stands in their places.
+int dump_workload(const replay::WorkloadReader& workload) {
+  output::FileSink sink(fileno(stdout), "stdout");
+  Result<void> read = workload.read([&](uint32_t track, const replay::Op& op) {
+    using replay::OpKind;
+    std::string line = fmt::format("{} {}", track + 1, kOpNames[static_cast<int>(op.kind)]);
+    switch (op.kind) {
+      case OpKind::kFree:
+      case OpKind::kTakeSlot:
+        line += fmt::format(" {}", op.slot);
+        break;
+      case OpKind::kReallocToFree:
+        line += fmt::format(" {} 0", op.slot);
+        break;
+      case OpKind::kWait:
+        line += fmt::format(" {} {}", op.track + 1, op.size);
+        break;
+      case OpKind::kDropSlots:
+        line += fmt::format(" {}", op.size);
+        break;
+      case OpKind::kFreeNull:
+      case OpKind::kNextThread:
+      case OpKind::kBegin:
+        break;
+      default:
+        line += fmt::format(" {} {}", op.slot, op.size);
+        if (replay::is_aligned(op.kind)) line += fmt::format(" {}", 1ull << op.alignment_log2);
+    }
+    line += '\n';
+    sink.write(line);
+  });
+  if (!read) return complain(kUnreadable, read.error().sentence);
+  if (Result<void> done = sink.finish(); !done) return complain(kUnreadable, done.error().sentence);
+  return kOk;
+}
+
 }  // namespace
 
 int main_workload(const Words& words) {
   std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
   ReplayInput input;
   std::string output;
-  bool json = false;
+  bool json = false, force = false, dump = false;
   size_t slices = 0;
   Color color = Color::kAuto;
   CLI::App app(
@@ -112,8 +154,10 @@ int main_workload(const Words& words) {
   add_replay_input(app, &input);
   app.add_option("-o,--output", output, "Write the workload to this file (*.mwork)")
       ->type_name("FILE");
+  app.add_flag("--force", force, "Overwrite the file");
   app.add_flag("--anonymize", input.anonymize,
                "Sizes and times made coarse: they give away less of the program");
+  app.add_flag("--dump", dump, "All that is in it, a line for each operation, thread by thread");
   app.add_option("--slices", slices, "Parts of the time that are told apart [20; 1000 in JSON]")
       ->check(CLI::Range(1, 100'000).description(""))
       ->type_name("N");
@@ -124,11 +168,14 @@ int main_workload(const Words& words) {
                         "  malloscope replay app.mwork --allocators glibc,jemalloc"))
     return *code;
 
+  if (std::string refusal = refusal_of(output, input.file, force); !refusal.empty())
+    return complain(kUsage, refusal);
   int exit_code = kOk;
   analyze::Answer answer;
   std::optional<replay::WorkloadReader> workload =
       workload_of(input, output, &answer.notes, &exit_code);
   if (!workload) return exit_code;
+  if (dump) return dump_workload(*workload);
   const replay::FileTail& tail = workload->tail();
   if (slices == 0) slices = json ? 1000 : kSlicesShown;
   Result<replay::Statistics> statistics = replay::statistics(*workload, slices);
@@ -139,15 +186,16 @@ int main_workload(const Words& words) {
   double per_call =
       calls == 0 ? 0 : static_cast<double>(workload->bytes()) / static_cast<double>(calls);
   answer.headline = fmt::format(
-      "{} by {} in {}; {} requests of {} to {}, {} on average. At most {} were live at once.\n"
-      "As a workload {}, {:.2f} bytes a call.",
+      "{} by {} in {}; {} requests of {} to {}, {} on average; {} live at most.",
       output::count_text(calls, "call", "calls"),
       output::count_text(tail.threads, "thread", "threads"),
       output::duration_text(
           static_cast<uint64_t>(static_cast<double>(tail.ticks) * tail.ns_per_tick)),
       output::grouped(all.count), output::bytes_text(all.count ? all.smallest : 0),
       output::bytes_text(all.largest), output::bytes_text(static_cast<uint64_t>(all.average())),
-      output::bytes_text(tail.max_ideal_bytes), output::bytes_text(workload->bytes()), per_call);
+      output::bytes_text(tail.max_ideal_bytes));
+  answer.notes.push_back(fmt::format("As a workload {}, {:.2f} bytes a call.",
+                                     output::bytes_text(workload->bytes()), per_call));
   answer.facts = {{"totals.calls", calls},
                   {"totals.threads", uint64_t{tail.threads}},
                   {"totals.waits", tail.waits},

@@ -131,9 +131,7 @@ class TrackPlanner : public Planner {
     tail_.slots = slots_;
     std::vector<TrackPlace> tracks;
     for (const auto& track : tracks_) tracks.push_back({track->done, track->most_free});
-    if (Result<void> done = writer_.finish(tail_, tracks); !done)
-      return std::unexpected(done.error());
-    return tail_;
+    return writer_.finish(tail_, tracks);
   }
 
  private:

@@ -156,7 +156,7 @@ void WorkloadWriter::write(const void* bytes, size_t size) {
   }
 }
 
-Result<void> WorkloadWriter::finish(FileTail tail, const std::vector<TrackPlace>& tracks) {
+Result<FileTail> WorkloadWriter::finish(FileTail tail, const std::vector<TrackPlace>& tracks) {
   for (uint32_t i = 0; i < tracks_.size(); ++i) end_chunk(i);
   tail.chunks = places_.size();
   tail.places_offset = written_;
@@ -174,7 +174,7 @@ Result<void> WorkloadWriter::finish(FileTail tail, const std::vector<TrackPlace>
   if (close(fd) != 0 && error_.empty())
     error_ = fmt::format("{} cannot be written: {}", path_, strerror(errno));
   if (!error_.empty()) return fail(error_);
-  return {};
+  return tail;
 }
 
 }  // namespace malloscope::replay

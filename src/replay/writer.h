@@ -32,7 +32,7 @@ class WorkloadWriter {
   void append(uint32_t track, const Op& op);
 
   // Fills in what the writer knows of the tail, writes what is left, and closes the file.
-  Result<void> finish(FileTail tail, const std::vector<TrackPlace>& tracks);
+  Result<FileTail> finish(FileTail tail, const std::vector<TrackPlace>& tracks);
 
   uint64_t bytes() const { return written_; }
 

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Debian's allocators beside each other; and whatever cannot be run is one sentence, while the others
+# still come.
+. "$(dirname "$0")/here.sh"
+
+record a.mscope "$programs/passing" 4 50000 || fail "passing exits with $?"
+all=glibc,jemalloc,tcmalloc,mimalloc
+"$malloscope" replay a.mscope --allocators $all --repeat 2 --json >r.json || fail "exit $?"
+python3 - r.json <<'CHECK' || fail "the four allocators"
+import json, sys
+r = json.load(open(sys.argv[1]))
+runs = r["runs"]
+assert len(runs) == 8 and all(run["error"] is None for run in runs)
+assert all(run["calls"] == runs[0]["calls"] for run in runs)
+for name in ("jemalloc", "tcmalloc", "mimalloc"):
+    assert all(name in run["library"] for run in runs if run["allocator"] == name), name
+assert r["advice"] and all(run["failed"] == 0 for run in runs)
+ideal = r["workload"]["max_ideal_bytes"]
+assert all(0.3 * ideal < run["max_ideal_bytes"] < 3 * ideal for run in runs)
+CHECK
+"$malloscope" replay a.mscope --allocators $all --verify >said || fail "verify: $(cat said)"
+grep -q "4 of 4 allocators passed" said || fail "verify: $(cat said)"
+
+# What is broken is caught, and the other row still comes.
+for fault in overlap misaligned dirty forgets; do
+  BROKEN=$fault "$malloscope" replay a.mscope --allocators glibc,"$programs/libbroken.so" --verify \
+    --json >r.json 2>said
+  same "exit code, $fault" $? 1
+  /usr/bin/python3 -c '
+import json
+runs = json.load(open("r.json"))["runs"]
+assert runs[0]["error"] is None and "thread" in runs[1]["error"], runs' || fail "$fault: $(cat said)"
+done
+BROKEN= "$malloscope" replay a.mscope --allocators "$programs/libbroken.so" --verify >said ||
+  fail "not broken at all, but: $(cat said)"
+for fault in crash:crashed exit:ended; do
+  BROKEN=${fault%:*} "$malloscope" replay a.mscope --allocators "$programs/libbroken.so",glibc \
+    >out 2>said
+  same "exit code, $fault" $? 1
+  grep -q "${fault#*:}" said || fail "$fault: $(cat said)"
+  grep -q glibc out || fail "$fault: no other row"
+done
+
+# What is no allocator, or not there.
+echo nothing >text
+for a in "$programs/libbump.so:not an allocator" "text:not a shared library" \
+         "/nowhere/x.so:cannot be opened" "umalloc:neither a known"; do
+  "$malloscope" replay a.mscope --allocators "${a%%:*}",glibc >out 2>said
+  same "exit code, ${a%%:*}" $? 1
+  grep -q "${a#*:}" said || fail "${a%%:*}: $(cat said)"
+  grep -q glibc out || fail "${a%%:*}: no other row"
+done
+
+# Settings: each combination is a row, and reaches its allocator alone.
+"$malloscope" replay a.mscope --allocators glibc,mimalloc --json \
+  --tunables 'glibc.malloc.arena_max=1,2 glibc.malloc.mmap_threshold=64K' >r.json || fail "exit $?"
+/usr/bin/python3 -c '
+import json
+runs = json.load(open("r.json"))["runs"]
+assert [r["tunables"] for r in runs] == [
+    "glibc.malloc.arena_max=1 glibc.malloc.mmap_threshold=64K",
+    "glibc.malloc.arena_max=2 glibc.malloc.mmap_threshold=64K", ""], runs' || fail "tunables"

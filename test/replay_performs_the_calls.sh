@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What the player calls, recorded in its turn, is what the program had called: the same functions and
+# sizes in the same order, thread by thread.
+. "$(dirname "$0")/here.sh"
+
+round_trip() { # PROGRAM ARGUMENTS...
+  record a.mscope "$@" >out || fail "$1 exits with $?"
+  "$malloscope" workload a.mscope -o a.mwork --force >said || fail "workload exits with $?"
+  "$malloscope" workload a.mwork --dump >a.ops || fail "dump exits with $?"
+  record b.mscope "$malloscope" replay a.mwork -o r.json --force >said ||
+    fail "replay exits with $?: $(cat said)"
+  player=$("$malloscope" info b.mscope --json | /usr/bin/python3 -c '
+import json, sys
+print([p["pid"] for p in json.load(sys.stdin)["processes"] if "player" in p["executable"]][0])') ||
+    fail "the player was not recorded"
+  "$malloscope" workload b.mscope --process "$player" --dump >b.ops || fail "dump exits with $?"
+  python3 - a.ops b.ops <<'COMPARE' || fail "$* is not replayed as it was"
+import collections, sys
+
+def threads(path):
+    """Of each thread its calls, blocks numbered in the order of their birth on any thread."""
+    tracks, current = [], None
+    for line in open(path):
+        track, name, *rest = line.split()
+        if current != track or name == "next_thread":
+            tracks.append([])
+            current = track
+        if name in ("malloc", "calloc", "realloc"):
+            tracks[-1].append((name, int(rest[1])))
+        elif name in ("memalign", "aligned_alloc", "posix_memalign"):
+            tracks[-1].append((name, int(rest[1]), int(rest[2])))
+        elif name == "free":
+            tracks[-1].append(("free", bool(rest)))
+    return tracks
+
+wanted, got = threads(sys.argv[1]), threads(sys.argv[2])
+calls = lambda all: collections.Counter(c for t in all for c in t)
+extra, missing = calls(got) - calls(wanted), calls(wanted) - calls(got)
+# The player's own: a new thread's table is asked for by pthread_create, and a thread that ends
+# frees what it never had.
+own = sum(n for c, n in extra.items() if c[0] == "calloc")
+nothing = sum(n for c, n in extra.items() if c == ("free", False))
+if missing or own + nothing != sum(extra.values()) or own > len(wanted) or nothing > 4 * len(wanted):
+    sys.exit(f"missing {missing}, extra {extra}")
+# Calls like these left out on both sides, every thread has its own list again.
+def lists(all):
+    return sorted(kept for t in all if (kept := [c for c in t if c not in extra]))
+sys.exit(lists(got) != lists(wanted) and "another order")
+COMPARE
+}
+
+round_trip "$programs/reallocs"
+round_trip "$programs/hello" 0
+round_trip /usr/bin/python3 -c 'print(sum(len(str(i)) for i in range(20000)))'
+round_trip "$programs/passing" 4 20000
+
+# One thread: the sum of what is live is the program's own, to the byte, and runs are all alike.
+record p.mscope /usr/bin/python3 -c 'x = [str(i) for i in range(50000)]; del x[::2]'
+"$malloscope" replay p.mscope --repeat 2 --json >r.json || fail "replay exits with $?"
+"$malloscope" report p.mscope --json >p.json
+python3 - r.json p.json <<'COMPARE' || fail "not the same peak"
+import json, sys
+replay, report = (json.load(open(path)) for path in sys.argv[1:])
+runs = replay["runs"]
+assert [r["error"] for r in runs] == [None, None]
+assert all(r["max_ideal_bytes"] == report["totals"]["peak_bytes"] for r in runs), runs
+assert runs[0]["calls"] == runs[1]["calls"]
+assert sum(runs[0]["calls"].values()) == replay["workload"]["calls"]
+assert all(r["heap_max_rss_bytes"] > r["max_ideal_bytes"] / 2 for r in runs)
+assert all(r["cycles"]["malloc"]["p99"] >= r["cycles"]["malloc"]["p50"] > 0 for r in runs)
+assert 0 < runs[0]["allocator_ns"] < runs[0]["cpu_ns"]
+COMPARE

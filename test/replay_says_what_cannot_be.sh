@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A sentence and an exit code for what cannot be replayed; parts of a trace; other people's files.
+. "$(dirname "$0")/here.sh"
+
+refused() { # CODE WORDS ARGUMENTS...
+  local code=$1 words=$2; shift 2
+  "$malloscope" "$@" >out 2>said </dev/null
+  same "exit code of $*" $? "$code"
+  grep -q -- "$words" said || fail "$*: $(cat said)"
+  same "lines of $*" "$(wc -l <said)" 1
+}
+
+record a.mscope "$programs/passing" 3 20000
+"$malloscope" workload a.mscope -o a.mwork >out || fail "workload exits with $?"
+cp a.mscope before
+refused 2 "exists already" workload a.mscope -o a.mwork
+refused 2 "is what is to be read" workload a.mscope -o a.mscope --force
+refused 2 "is what is to be read" replay a.mscope -o a.mscope --force
+cmp -s a.mscope before || fail "the trace was changed"
+refused 3 "not" replay before.not
+refused 3 "not" replay "$programs/hello"
+refused 2 "not asap" replay a.mscope --pace slowly
+refused 2 "not a time" replay a.mscope --trim-every often
+refused 2 "access data" replay a.mscope --touch recorded
+refused 2 "is after" replay a.mscope --from 90% --to 10%
+refused 2 "is not in" replay a.mscope --process 1
+refused 2 "names none" replay a.mscope --allocators ,
+refused 2 "NAME=VALUE" replay a.mscope --tunables fast
+refused 2 "workload already" replay a.mwork --from 10%
+record nothing.mscope /bin/true
+"$malloscope" info nothing.mscope --json | grep -q '"allocations": 0' &&
+  refused 2 "no calls" replay nothing.mscope
+for size in 8 100 3000; do
+  head -c $size a.mwork >cut.mwork
+  refused 3 "cut or damaged\|not a" replay cut.mwork
+done
+record b.mscope "$programs/passing" 2 400000
+head -c $(($(stat -c %s b.mscope) * 2 / 3)) b.mscope >cut.mscope
+"$malloscope" replay cut.mscope >out 2>said || fail "a cut trace: exit $? $(cat said)"
+grep -q "not complete" said || fail "a cut trace is not said: $(cat said)"
+
+# The parts are the whole: calls of two windows add up, and the second begins with the heap of then.
+calls() { "$malloscope" workload "$@" --json | /usr/bin/python3 -c '
+import json, sys
+t = json.load(sys.stdin)["totals"]; print(t["calls"], t["setup_calls"], t["end_ideal_bytes"])'; }
+read -r whole _ end < <(calls a.mscope)
+read -r first _ live < <(calls a.mscope --to 50%)
+read -r second setup end_too < <(calls a.mscope --from 50%)
+[ $((first + second)) -ge "$whole" ] && [ $((first + second)) -le $((whole + 100)) ] ||
+  fail "$first + $second calls of $whole"
+same "live at the end" "$end_too" "$end"
+[ "$setup" -gt 0 ] && [ "$live" -gt 0 ] || fail "no heap at the half"
+"$malloscope" replay a.mscope --from 50% --verify >out || fail "the second half: $(cat out)"
+
+# A forked child begins with its parent's heap.
+record f.mscope "$programs/fork" >out
+child=$("$malloscope" info f.mscope --json | /usr/bin/python3 -c '
+import json, sys
+print([p["pid"] for p in json.load(sys.stdin)["processes"] if p["origin"] == "forked"][0])')
+"$malloscope" replay f.mscope --process "$child" --verify >out || fail "a child: $(cat out)"
+"$malloscope" replay f.mscope >out || fail "exit $?"
+grep -q "process images, the one with most calls" out || fail "which process? $(cat out)"
+
+# Sizes made coarse are never smaller; times neither tell much.
+"$malloscope" workload a.mscope --anonymize -o b.mwork >out || fail "exit $?"
+"$malloscope" workload b.mwork --dump | awk '$2 == "malloc" && $4 % 16 { exit 1 }' ||
+  fail "sizes are not coarse"
+"$malloscope" replay b.mwork --verify >out || fail "anonymized: $(cat out)"
+strings -n 6 a.mwork | grep -q passing && fail "the workload names the program"
+
+# At the recorded pace it takes as long as the program took.
+record s.mscope /usr/bin/python3 -c 'import time; time.sleep(1.2); x = [str(i) for i in range(1000)]'
+"$malloscope" replay s.mscope --pace recorded --json >r.json || fail "exit $?"
+"$malloscope" replay s.mscope --pace x100 --json >q.json || fail "exit $?"
+/usr/bin/python3 -c '
+import json
+slow, fast = (json.load(open(f))["runs"][0]["wall_ns"] for f in ("r.json", "q.json"))
+assert slow > 1.15e9 > 2 * fast, (slow, fast)' || fail "the pace"
