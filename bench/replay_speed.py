@@ -92,7 +92,7 @@ def tables(folder, scale=1.0):
     passing = folder / "passing"
     subprocess.run(["g++", "-O2", "-pthread", "-fno-builtin",
                     str(ROOT / "test/programs/passing.cc"), "-o", str(passing)], check=True)
-    programs.append(("4 threads that free each other's", [str(passing), "4", str(int(1_000_000 * scale))],
+    programs.append(("4 threads that free each other's", [str(passing), "4", str(int(1_000_000 * scale)), "50000"],
                      {}, 4))
     rows = [measure(*program[:3], folder, program[3]) for program in programs]
     return ["", "## Replay", "", "| program | threads | calls | player, ns a call | must | bytes a call | must |",

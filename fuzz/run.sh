@@ -6,7 +6,7 @@ set -eu
 seconds=$1
 cd "$(dirname "$0")"
 mkdir -p finds
-for target in events trace_file eh_frame elf names index; do
+for target in events trace_file eh_frame elf names index workload; do
   echo "== $target"
   work=$(mktemp -d)
   ../build/fuzz/bin/fuzz_$target -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 \

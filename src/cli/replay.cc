@@ -31,6 +31,7 @@ struct ReplayOptions {
   bool huge_pages = false, verify = false, json = false, force = false;
   uint64_t interval_ms = 5;
   Color color = Color::kAuto;
+  ShapeWords shape;
 };
 
 std::vector<std::string> split(const std::string& text) {
@@ -128,6 +129,7 @@ int main_replay(const Words& words) {
   app.add_option("-o,--output", options.output, "Where the results are kept [TRACE.replay.json]")
       ->type_name("FILE");
   app.add_flag("--force", options.force, "Overwrite that file");
+  add_shape(app, &options.shape, "Rows of the allocators' table [all]");
   add_json(app, &options.json);
   add_color(app, &options.color);
   if (auto code =
@@ -199,7 +201,9 @@ int main_replay(const Words& words) {
       answer.notes.push_back(fmt::format("All figures, and memory over time: {}", path));
     else
       answer.notes.push_back(fmt::format("Not kept: {}.", stored.error().sentence));
-    exit_code = print_answer(std::move(answer), {}, false, options.color);
+    // The tables of calls have other columns.
+    if (!options.shape.columns.empty() || !options.shape.sort.empty()) answer.tables.resize(1);
+    exit_code = print_answer(std::move(answer), shape_of(options.shape), false, options.color);
   }
   if (exit_code != kOk) return exit_code;
   for (const replay::Contender& contender : *contenders)

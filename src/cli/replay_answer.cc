@@ -61,7 +61,7 @@ Table contenders_table(const ReplayReport& report, const replay::Comparison& com
                {"heap_rss", "heap RSS", Kind::kBytes},
                {"heap_rss_spread", "", Kind::kText, repeated, true},
                {"rss_by_ideal", "RSS/ideal", Kind::kRatio},
-               {"end", "at end", Kind::kRatio, true, true},
+               {"end_rss", "at end", Kind::kBytes, true, true},
                {"allocator_time", "allocator", Kind::kDuration},
                {"allocator_spread", "", Kind::kText, repeated, true},
                {"ns_per_call", "ns/call", Kind::kRatio},
@@ -81,7 +81,7 @@ Table contenders_table(const ReplayReport& report, const replay::Comparison& com
     Spread rss = heap_rss(contender), time = allocator_time(contender);
     table.rows.push_back(
         {{contender.name(), rounded(rss.median), spread_text(rss), fragmentation_at_peak(*trial),
-          fragmentation_at_end(*trial), rounded(time.median), spread_text(time),
+          trial->heap_end_rss_bytes, rounded(time.median), spread_text(time),
           ratio(rounded(time.median), trial->calls), rounded(wall_time(contender).median),
           trial->cpu_ns}});
   }
@@ -173,7 +173,7 @@ analyze::Answer replay_text(const ReplayReport& report) {
                 {}};
     for (const Contender& contender : contenders) {
       const Trial* bad = contender.first_error();
-      table.rows.push_back({{contender.name(), bad ? bad->error : std::string("ok")}});
+      table.rows.push_back({{contender.name(), std::string(bad ? "failed" : "ok")}});
     }
     answer.tables.push_back(std::move(table));
   } else if (contenders.size() == 1) {

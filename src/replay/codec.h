@@ -75,7 +75,7 @@ class TrackDecoder {
   size_t read(std::span<Op> ops);
 
  private:
-  bool read(Op* op);
+  bool read_one(Op* op);
   uint64_t number(Column column) {
     uint64_t value = 0;
     const uint8_t* next = get_varint(at_[column], end_[column], &value);
@@ -119,14 +119,14 @@ class TrackDecoder {
 
 inline size_t TrackDecoder::read(std::span<Op> ops) {
   size_t count = 0;
-  while (count < ops.size() && left_ > 0 && read(&ops[count])) {
+  while (count < ops.size() && left_ > 0 && read_one(&ops[count])) {
     ++count;
     --left_;
   }
   return count;
 }
 
-inline bool TrackDecoder::read(Op* op) {
+inline bool TrackDecoder::read_one(Op* op) {
   if (at_[kTagColumn] == end_[kTagColumn]) bad_ = true;
   if (bad_) return false;
   uint8_t tag = *at_[kTagColumn]++;

@@ -516,7 +516,7 @@ Result<Survey> survey(const std::string& trace, Progress progress) {
     Survey survey;
     void events(std::span<const Event> events) override { survey.add(events); }
   } surveyor;
-  Result<trace::Tables> tables = trace::stream(trace, &surveyor, {.progress = std::move(progress)});
+  Result<trace::Tables> tables = trace::stream(trace, &surveyor, {.progress = std::move(progress), .stacks = false});
   if (!tables) return std::unexpected(tables.error());
   surveyor.survey.tables = std::move(*tables);
   return std::move(surveyor.survey);
@@ -537,7 +537,7 @@ Result<FileTail> plan(const std::string& trace, const Survey& survey, const Plan
   }
   std::unique_ptr<Planner> planner = replay::planner(survey, options, fd, path);
   Result<trace::Tables> tables =
-      trace::stream(trace, planner.get(), {.progress = std::move(progress)});
+      trace::stream(trace, planner.get(), {.progress = std::move(progress), .stacks = false});
   if (!tables) return std::unexpected(tables.error());
   return planner->finish();
 }

@@ -440,18 +440,17 @@ class Player {
       *slot = {};
     }
     ideal_ += change;
-    if (alone_) {
-      if (ideal_ > max_ideal_) max_ideal_ = ideal_;
-    } else if (ideal_ - told_ideal_ > kIdealStep || told_ideal_ - ideal_ > kIdealStep) {
-      tell_ideal();
-    }
+    if (ideal_ > max_ideal_) max_ideal_ = ideal_;
+    if (ideal_ - told_ideal_ > kIdealStep || told_ideal_ - ideal_ > kIdealStep) tell_ideal();
   }
 
   void tell_ideal() {
     int64_t change = ideal_ - told_ideal_;
     told_ideal_ = ideal_;
     int64_t all = board->ideal.fetch_add(change, std::memory_order_relaxed) + change;
-    if (alone_) all = std::exchange(max_ideal_, ideal_);
+    // Of several threads nobody knows the sum in between.
+    int64_t highest = std::exchange(max_ideal_, ideal_);
+    if (alone_) all = highest;
     int64_t most = board->max_ideal.load(std::memory_order_relaxed);
     while (all > most &&
            !board->max_ideal.compare_exchange_weak(most, all, std::memory_order_relaxed)) {

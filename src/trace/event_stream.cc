@@ -255,6 +255,7 @@ class Stream {
   }
 
   bool take_stacks(wire::Unpacker in) {
+    if (!options_.stacks) return true;
     uint64_t id = in.number();
     Image* owner = in.ok() ? image(id) : nullptr;
     if (!owner) return false;

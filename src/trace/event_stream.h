@@ -37,6 +37,8 @@ struct StreamOptions {
   // False: events are neither read nor shown, and Tables::events stays 0. What is in their chunks
   // is not even checked.
   bool events = true;
+  // False: stacks are not kept, and no event has one.
+  bool stacks = true;
 };
 
 // What is known without reading the events: the clock, and when the recording ended (or, if it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // build: -O2
 // Threads allocate, reallocate and free, and pass blocks on to each other through boxes: most are
-// freed by another thread than made them. passing THREADS ROUNDS
+// freed by another thread than made them. passing THREADS ROUNDS [BLOCKS], which each keeps
 #include <cstdlib>
 #include <mutex>
 #include <random>
@@ -30,7 +30,7 @@ static void* make(std::mt19937& random) {
   }
 }
 
-static void work(unsigned seed, long rounds) {
+static void work(unsigned seed, long rounds, size_t keeps) {
   std::mt19937 random(seed);
   std::vector<void*> own;
   auto take = [&] {
@@ -42,7 +42,7 @@ static void work(unsigned seed, long rounds) {
   };
   for (long i = 0; i < rounds; ++i) {
     unsigned what = random() % 100;
-    if (what < 45 || own.empty())
+    if (what < 45 || own.size() <= keeps)
       own.push_back(make(random));
     else if (what < 60)
       free(take());
@@ -55,9 +55,9 @@ static void work(unsigned seed, long rounds) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc < 3) return 2;
   std::vector<std::thread> threads;
-  for (int i = 0; i < atoi(argv[1]); ++i) threads.emplace_back(work, i + 1, atol(argv[2]));
+  for (int i = 0; i < atoi(argv[1]); ++i) threads.emplace_back(work, i + 1, atol(argv[2]), argc > 3 ? atol(argv[3]) : 0);
   for (std::thread& thread : threads) thread.join();
   for (void* block : boxes) free(block);
 }
