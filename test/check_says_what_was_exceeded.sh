@@ -108,3 +108,14 @@ code 3 "cannot be written" t.mscope --max-peak 1G --junit /nowhere/x.xml
 head -c $(($(stat -c %s t.mscope) * 2 / 3)) t.mscope >cut.mscope
 code 3 "no limit is exceeded, but cut.mscope is incomplete" cut.mscope --max-peak 100G
 code 1 "max-peak 1:" cut.mscope --max-peak 1
+
+# What is read is never written over, by whatever name, nor one file over the other.
+ln t.mscope linked.mscope
+before=$(cat t.mscope ci.budget | sha256sum)
+code 2 "--junit t.mscope would overwrite t.mscope" t.mscope --max-peak 1G --junit t.mscope
+code 2 "--sarif linked.mscope would overwrite t.mscope" t.mscope --max-peak 1G --sarif linked.mscope
+code 2 "would overwrite ci.budget" t.mscope --budget ci.budget --junit ./ci.budget
+code 2 "--sarif ./both would overwrite both" t.mscope --max-peak 1G --junit both --sarif ./both
+[ -e both ] && fail "a refused check wrote a file"
+same "what was read" "$(cat t.mscope ci.budget | sha256sum)" "$before"
+"$malloscope" check t.mscope --max-peak 1G --junit /dev/null --sarif /dev/null >out || fail "/dev/null: $?"

@@ -24,3 +24,5 @@ done
 "$malloscope" export t.mscope --format folded --force -o t.mscope 2>err
 same "exit code of an export onto the trace itself" $? 2
 ask t.mscope 'r["malloscope"]' >/dev/null
+"$malloscope" export t.mscope --format folded -o no/such/folder 2>err
+same "exit code of an export that cannot be written" $? 3

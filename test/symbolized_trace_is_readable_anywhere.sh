@@ -58,4 +58,16 @@ P
 same "exit code for a damaged trace" $? 3
 "$malloscope" symbolize t.mscope -o /no/such/folder/x 2>/dev/null
 same "exit code for an impossible file" $? 3
+"$malloscope" symbolize t.mscope -o - 2>err
+same "exit code for standard output" $? 2
+[ -e ./- ] && fail "a file named - was written"
+# A copy that does not fit is told why, leaves nothing, and a file that was there stays.
+big=big.mscope
+record $big "$build/bin/malloscope-demo" >/dev/null
+cp named.mscope there.mscope
+(trap '' XFSZ; ulimit -f 64; exec "$malloscope" symbolize $big -o there.mscope --force --no-cache 2>err)
+same "exit code for a copy that does not fit" $? 3
+grep -q 'File too large' err || fail "it said: $(cat err)"
+cmp -s named.mscope there.mscope || fail "a failed copy replaced a good file"
+ls ./*.part 2>/dev/null && fail "half a copy was left"
 exit 0

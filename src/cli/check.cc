@@ -11,6 +11,7 @@
 #include "analyze/leaks.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "output/junit.h"
 #include "output/sarif.h"
 #include "output/sink.h"
@@ -47,6 +48,22 @@ Result<std::vector<analyze::Limit>> limits_of(const CheckOptions& options) {
   if (limits.empty())
     return fail("nothing to check: give a limit, such as --max-peak 512M, or --budget FILE");
   return limits;
+}
+
+// A sentence if a file would be written over one that is read, or over another; else nothing.
+std::string clash(const CheckOptions& options) {
+  std::vector<std::string> others = {options.trace};
+  others.insert(others.end(), options.budgets.begin(), options.budgets.end());
+  others.insert(others.end(), options.suppressions.files.begin(), options.suppressions.files.end());
+  for (const auto& [option, file] :
+       {std::pair("--junit", options.junit), {"--sarif", options.sarif}}) {
+    if (file.empty()) continue;
+    for (const std::string& other : others)
+      if (same_file(file, other))
+        return fmt::format("{} {} would overwrite {}; name another file", option, file, other);
+    others.push_back(file);
+  }
+  return {};
 }
 
 template <typename Write>
@@ -108,6 +125,7 @@ int main_check(const Words& words) {
                         "  malloscope check app.mscope --budget ci.budget --junit check.xml"))
     return *code;
 
+  if (std::string wrong = clash(options); !wrong.empty()) return complain(kUsage, wrong);
   Result<std::vector<analyze::Limit>> limits = limits_of(options);
   if (!limits) return complain(kUsage, limits.error().sentence);
   Result<analyze::Suppressions> suppressions = suppressions_of(options.suppressions);

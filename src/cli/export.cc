@@ -12,6 +12,7 @@
 #include "analyze/profile_views.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "output/exports.h"
 #include "output/sink.h"
 
@@ -115,10 +116,7 @@ int write_export(const ExportOptions& options, analyze::Query query) {
     return complain(kUsage,
                     fmt::format("{} exists already; --force overwrites it", options.output));
 
-  struct stat input = {}, output = {};
-  if (!to_stdout && stat(options.trace.c_str(), &input) == 0 &&
-      stat(options.output.c_str(), &output) == 0 && input.st_dev == output.st_dev &&
-      input.st_ino == output.st_ino)
+  if (!to_stdout && same_file(options.trace, options.output))
     return complain(kUsage, fmt::format("{} is the trace itself; name another file for the stacks",
                                         options.output));
   bool binary = options.format == "pprof" || options.format == "sqlite";
@@ -145,8 +143,8 @@ int write_export(const ExportOptions& options, analyze::Query query) {
     fd = open(options.output.c_str(),
               O_WRONLY | O_CREAT | O_CLOEXEC | (options.force ? O_TRUNC : O_EXCL), 0666);
     if (fd < 0)
-      return complain(
-          kUsage, fmt::format("{} could not be created: {}", options.output, std::strerror(errno)));
+      return complain(kUnreadable, fmt::format("{} could not be created: {}", options.output,
+                                               std::strerror(errno)));
   }
   output::FileSink sink(fd, to_stdout ? "stdout" : options.output);
   Result<void> done = format.write(

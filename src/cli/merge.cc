@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "output/json_writer.h"
 #include "output/sink.h"
 #include "output/words.h"
@@ -19,8 +16,6 @@
 
 namespace malloscope::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct MergeWords {
   std::vector<std::string> traces;
@@ -36,28 +31,12 @@ void allow_many_files() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// What is wrong with the place for the output, as a sentence; else nothing.
-std::string obstacle(const MergeWords& words) {
-  const std::string& output = words.output;
-  if (output.empty()) return "-o needs a file name; it was empty";
-  if (output == "-") return "a trace cannot go to standard output; name a file with -o";
-  std::error_code error;
-  for (const std::string& trace : words.traces)
-    if (fs::equivalent(trace, output, error))
-      return fmt::format("{} is one of the traces to merge; name another file with -o", output);
-  fs::file_status status = fs::status(output, error);
-  if (!fs::exists(status)) return {};
-  if (!fs::is_regular_file(status)) return fmt::format("{} is not a file", output);
-  if (!words.force) return fmt::format("{} exists already; --force overwrites it", output);
-  return {};
-}
-
 int merge(const MergeWords& words) {
-  if (std::string wrong = obstacle(words); !wrong.empty()) return complain(kUsage, wrong);
+  if (std::string wrong = obstacle(words.output, words.traces, words.force); !wrong.empty())
+    return complain(kUsage, wrong);
   allow_many_files();
-  // Under another name until it is whole: a trace that is there and good is not lost by a failure.
-  std::string partial = fmt::format("{}.{}.part", words.output, getpid());
-  int fd = open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  PartialFile partial(words.output);
+  int fd = partial.create();
   auto unwritten = [&] {
     return complain(kUnreadable,
                     fmt::format("{} cannot be written: {}", words.output, strerror(errno)));
@@ -70,15 +49,9 @@ int merge(const MergeWords& words) {
   if (progress) progress(1);
   Result<void> closed = file.close();
   if (merged && !closed) merged = std::unexpected(closed.error());
-  if (!merged) {
-    unlink(partial.c_str());
+  if (!merged)
     return complain(merged.error().usage ? kUsage : kUnreadable, merged.error().sentence);
-  }
-  if (rename(partial.c_str(), words.output.c_str()) != 0) {
-    int code = unwritten();
-    unlink(partial.c_str());
-    return code;
-  }
+  if (!partial.keep()) return unwritten();
   if (!merged->incomplete_because.empty())
     complain(kOk, fmt::format("the merged trace is not complete: {}", merged->incomplete_because));
 

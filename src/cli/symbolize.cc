@@ -3,14 +3,18 @@
 // and puts them behind the recording, so that the trace can be read anywhere.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
-#include <filesystem>
+#include <cstring>
+#include <fstream>
 
 #include "analyze/numbers.h"
 #include "analyze/symbol_naming.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "output/json_writer.h"
 #include "output/sink.h"
 #include "output/words.h"
@@ -19,8 +23,6 @@
 
 namespace malloscope::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 // The tables are all that is wanted.
 class NobodyListens : public trace::Listener {
@@ -64,16 +66,30 @@ void add_chunks(const symbols::ModuleNames& names, std::vector<std::vector<uint8
   }
 }
 
+// The first `bytes` of a trace, as a file of its own.
+Result<void> copy_bytes(const std::string& trace, uint64_t bytes, PartialFile* copy) {
+  int fd = copy->create();
+  if (fd < 0) return fail(fmt::format("cannot write to {}: {}", copy->name(), strerror(errno)));
+  output::FileSink sink(fd, copy->name());
+  std::ifstream in(trace, std::ios::binary);
+  std::string some(1 << 20, '\0');
+  while (bytes > 0 && in) {
+    in.read(some.data(), static_cast<std::streamsize>(std::min<uint64_t>(bytes, some.size())));
+    sink.write(std::string_view(some).substr(0, static_cast<size_t>(in.gcount())));
+    bytes -= static_cast<uint64_t>(in.gcount());
+  }
+  Result<void> done = sink.finish();
+  if (close(fd) != 0 && done)
+    done = fail(fmt::format("cannot write to {}: {}", copy->name(), strerror(errno)));
+  if (done && bytes > 0) done = fail(fmt::format("{} could not be read to its end", trace));
+  return done;
+}
+
 int symbolize(const SymbolizeOptions& options) {
   bool in_place = options.output.empty();
-  std::error_code error;
-  if (!in_place && fs::equivalent(options.trace, options.output, error))
-    return complain(kUsage,
-                    fmt::format("{} is the trace itself; without -o the names are added to it",
-                                options.output));
-  if (!in_place && !options.force && fs::exists(options.output, error))
-    return complain(kUsage,
-                    fmt::format("{} exists already; --force overwrites it", options.output));
+  if (std::string wrong = in_place ? "" : obstacle(options.output, {options.trace}, options.force);
+      !wrong.empty())
+    return complain(kUsage, wrong);
   Result<trace::Tail> tail = trace::tail_of(options.trace);
   if (!tail) return complain(kUnreadable, tail.error().sentence);
   NobodyListens nobody;
@@ -125,16 +141,13 @@ int symbolize(const SymbolizeOptions& options) {
   }
 
   std::string target = in_place ? options.trace : options.output;
-  if (!in_place) {
-    fs::copy_file(options.trace, target, fs::copy_options::overwrite_existing, error);
-    if (error)
-      return complain(kUnreadable,
-                      fmt::format("{} could not be written: {}", target, error.message()));
-  }
-  if (Result<void> done = append_chunks(target, *tail, wire::ChunkType::kNames, chunks); !done) {
-    if (!in_place) fs::remove(target, error);
-    return complain(kUnreadable, done.error().sentence);
-  }
+  PartialFile copy(target);
+  Result<void> done = in_place ? Result<void>() : copy_bytes(options.trace, tail->bytes, &copy);
+  if (done)
+    done = append_chunks(in_place ? target : copy.name(), *tail, wire::ChunkType::kNames, chunks);
+  if (done && !in_place && !copy.keep())
+    done = fail(fmt::format("cannot write to {}: {}", target, strerror(errno)));
+  if (!done) return complain(kUnreadable, done.error().sentence);
   output::FileSink sink(fileno(stdout), "stdout");
   if (options.json) {
     output::JsonWriter json(&sink);
@@ -161,7 +174,7 @@ int symbolize(const SymbolizeOptions& options) {
         analyze::grouped(count.with_function), analyze::grouped(count.with_line)));
     for (const std::string& remark : remarks) sink.write("- " + output::printable(remark) + "\n");
   }
-  if (Result<void> done = sink.finish(); !done) return complain(kUnreadable, done.error().sentence);
+  if (done = sink.finish(); !done) return complain(kUnreadable, done.error().sentence);
   return kOk;
 }
 

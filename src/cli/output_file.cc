@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+namespace malloscope::cli {
+
+namespace fs = std::filesystem;
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (fs::exists(a, error) || fs::exists(b, error))
+    return fs::equivalent(a, b, error) && !fs::is_character_file(a, error);
+  auto place = [&](const std::string& name) {
+    return fs::weakly_canonical(fs::absolute(name, error), error);
+  };
+  return place(a) == place(b);
+}
+
+std::string obstacle(const std::string& output, const std::vector<std::string>& inputs,
+                     bool force) {
+  if (output.empty()) return "-o needs a file name; it was empty";
+  if (output == "-") return "a trace cannot go to standard output; name a file with -o";
+  for (const std::string& input : inputs)
+    if (same_file(input, output))
+      return fmt::format("{} is {}; name another file with -o", output,
+                         inputs.size() == 1 ? "the trace itself" : "one of the traces to read");
+  std::error_code error;
+  fs::file_status status = fs::status(output, error);
+  if (!fs::exists(status)) return {};
+  if (!fs::is_regular_file(status)) return fmt::format("{} is not a file", output);
+  if (!force) return fmt::format("{} exists already; --force overwrites it", output);
+  return {};
+}
+
+PartialFile::PartialFile(std::string path)
+    : path_(std::move(path)), name_(fmt::format("{}.{}.part", path_, getpid())) {}
+
+PartialFile::~PartialFile() {
+  if (made_) unlink(name_.c_str());
+}
+
+int PartialFile::create() {
+  int fd = open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  made_ = fd >= 0;
+  return fd;
+}
+
+bool PartialFile::keep() {
+  if (std::rename(name_.c_str(), path_.c_str()) != 0) return false;
+  made_ = false;
+  return true;
+}
+
+}  // namespace malloscope::cli
