@@ -40,6 +40,8 @@ print(json.load(sys.stdin)["processes"][-1]["pid"])')
   compare "$trace" --metric allocated --callers
   compare "$trace" --tree --from 20% --to 80%
   compare "$trace" --stacks --top 5 --metric temporary
+  compare "$trace" --to peak
+  compare "$trace" --metric temporary --by site --from 44.4%
   compare "$trace" --by size
   compare "$trace" --by size --from 10% --to 90%
   compare "$trace" --by thread --metric allocations --to 50%

@@ -46,3 +46,17 @@ print("ok")
 P
 "$malloscope" report t.mscope --json --top 2 >top.json
 same "--top 2" "$(python3 -c 'import json; print(len(json.load(open("top.json"))["sites"]))')" 2
+
+# Times of rows add up to the same, whatever they are rows of.
+whole=
+for by in function site module thread size; do
+  "$malloscope" report t.mscope --json --metric lifetime --by $by >q.json || fail "--by $by: $?"
+  sum=$(python3 - $by <<'P'
+import json, sys
+by = sys.argv[1]
+print(sum(r["self" if by == "function" else "lifetime"] for r in json.load(open("q.json"))[by + "s"]))
+P
+  )
+  same "lifetime by $by" "$sum" "${whole:=$sum}"
+done
+[ "$whole" -gt 0 ] || fail "nothing lived"

@@ -17,3 +17,34 @@ for trace in fork threads demo; do
       $(($(count $trace.mscope --to $moment) + $(count $trace.mscope --from $moment))) "$all"
   done
 done
+
+# What is live at the peak is the peak, to the byte, though many events share its tick.
+live() { # ARGUMENTS...
+  "$malloscope" "$@" --json >live.json || fail "$*: exit $?"
+  python3 -c 'import json; r = json.load(open("live.json"))
+print(sum(x["live_bytes"] for x in r["modules"]) if "modules" in r else sum(x["peak_bytes"] for x in r["sites"]))'
+}
+for trace in threads demo; do
+  peak=$(ask $trace.mscope 't["peak_bytes"]')
+  for index in never always; do
+    export MALLOSCOPE_INDEX=$index
+    same "$trace: live at the peak" "$(live report $trace.mscope --metric live --by module --to peak)" "$peak"
+    same "$trace: --at peak" "$(live report $trace.mscope --view peak --at peak)" "$peak"
+  done
+  unset MALLOSCOPE_INDEX
+  "$malloscope" leaks $trace.mscope --no-default-suppressions --to peak --json >live.json || fail "leaks: $?"
+  same "$trace: leaks at the peak" \
+    "$(python3 -c 'import json; print(json.load(open("live.json"))["totals"]["bytes"])')" "$peak"
+  "$malloscope" diff $trace.mscope --from start --to peak --json >live.json || fail "diff: $?"
+  same "$trace: diff up to the peak" \
+    "$(python3 -c 'import json; print(sum(x["is"] for x in json.load(open("live.json"))["sites"]))')" "$peak"
+done
+
+# Who allocates nothing has his peak at the start.
+echo 'int main(void) { return 0; }' | gcc -x c - -o nothing || fail "gcc"
+record nothing.mscope ./nothing
+same "allocations of nothing" "$(ask nothing.mscope 't["allocations"]')" 0
+for window in "--to peak" "--from peak" "--from peak --to peak" "--from start --to peak"; do
+  "$malloscope" report nothing.mscope --metric live --by site $window >out 2>&1 ||
+    fail "$window of nothing: $(cat out)"
+done

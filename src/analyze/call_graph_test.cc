@@ -302,5 +302,88 @@ TEST(Window, LeaksAreWhatWasMadeInIt) {
   EXPECT_GT(blocks, 10u);
 }
 
+// The two parts of a recording, up to a moment and from there on.
+std::pair<Window, Window> parted(Window moment) {
+  if (moment.to_bytes != Window::kNever)
+    return {moment, {.from_tick = moment.to_tick, .from_bytes = moment.to_bytes}};
+  return {moment, {.from_tick = moment.to_tick + 1}};
+}
+
+TEST(Window, ThatEndsAtThePeakEndsWithTheVeryEvent) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    ToyRecording toy(seed, 3000, /*tick_events=*/200);
+    auto whole = toy.read();
+    Peak peak = whole->accounts().peak();
+    auto [before, after] = parted({.to_tick = peak.tick, .to_bytes = peak.bytes});
+    auto first = toy.read(before), second = toy.read(after);
+    EXPECT_EQ(first->accounts().totals().live_bytes, peak.bytes);
+    EXPECT_EQ(everything(*first).live_bytes, peak.bytes);
+    EXPECT_EQ(second->accounts().peak().bytes, peak.bytes);
+    EXPECT_EQ(everything(*first).allocations + everything(*second).allocations,
+              everything(*whole).allocations);
+    EXPECT_EQ(first->accounts().totals().frees + second->accounts().totals().frees,
+              whole->accounts().totals().frees);
+
+    // What is left and was made behind that event, whatever its tick.
+    Heap heap;
+    heap.image_started(toy.tables.images[0]);
+    std::map<uint64_t, bool> live;  // Address -> made behind it.
+    for (size_t i = 0; i < toy.events.size(); ++i) {
+      const wire::Event& e = toy.events[i];
+      bool reached = heap.peak().bytes == peak.bytes;
+      heap.events({&e, 1});
+      if (e.kind == wire::Kind::kAlloc) live[e.address] = reached;
+      if (e.kind == wire::Kind::kFree) live.erase(e.address);
+      if (e.kind != wire::Kind::kReallocEnd) continue;
+      bool made = live[toy.events[i - 1].address];
+      live.erase(toy.events[i - 1].address);
+      live[e.address] = made;
+    }
+    uint64_t left = 0;
+    for (const auto& [address, made] : live) left += made;
+    TallyOptions options;
+    options.only_made_in_window = true;
+    EXPECT_EQ(everything(*toy.read(after, options)).live_blocks, left) << "seed " << seed;
+  }
+}
+
+TEST(Window, LifetimesOfPartsAddUpToTheTick) {
+  TallyOptions options;
+  options.details = true;
+  auto lived = [](const Reading& reading) {
+    uint64_t ticks = 0;
+    reading.accounts().tally().for_each_row(
+        [&](const Row& row) { ticks += row.details.lifetime_ticks; });
+    return ticks;
+  };
+  for (unsigned many : {1U, 200U}) {
+    ToyRecording toy(9, 3000, many);
+    auto whole = toy.read({}, options);
+    Peak peak = whole->accounts().peak();
+    std::vector<Window> moments = {{.to_tick = peak.tick, .to_bytes = peak.bytes}};
+    for (size_t at : {0, 10, 500, 1700, 2990}) moments.push_back({.to_tick = toy.events[at].tick});
+    for (const Window& moment : moments) {
+      auto [before, after] = parted(moment);
+      EXPECT_EQ(lived(*toy.read(before, options)) + lived(*toy.read(after, options)),
+                lived(*whole));
+    }
+  }
+}
+
+TEST(Window, TimesOfRowsAddUpWhateverTheyAreRowsOf) {
+  ToyRecording toy(10);
+  toy.tables.header.ns_per_tick = 0.37;
+  std::set<uint64_t> sums;
+  for (int i = 0; i < 8; ++i) {
+    TallyOptions options;
+    options.details = true;
+    options.by_thread = i & 1, options.by_size = i & 2, options.by_stack = !(i & 4);
+    uint64_t ns = 0;
+    toy.read({}, options)->for_each_row([&](const Row& row) { ns += row.amounts.lifetime_ns; });
+    sums.insert(ns);
+  }
+  EXPECT_EQ(sums.size(), 1u);
+}
+
 }  // namespace
 }  // namespace malloscope::analyze

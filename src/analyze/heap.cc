@@ -75,7 +75,8 @@ struct Heap::ImageAccount {
   bool selected = false;
   bool running = false;  // Selected and not ended: part of the running sum.
   bool ended = false;
-  bool let_go = false;             // Nothing is kept of it any more.
+  bool let_go = false;  // Nothing is kept of it any more.
+  std::optional<uint64_t> end_tick;
   ImageAccount* parent = nullptr;  // Of a fork.
   Forked forked;
 
@@ -157,10 +158,15 @@ void Heap::image_started(const trace::Image& image) {
 void Heap::image_ended(const trace::Image& image) {
   ImageAccount* ended = account(image.id);
   if (!ended || ended->ended) return;
-  if (image.end_tick && *image.end_tick > window_.to_tick) return;
+  // What ends at the peak knows only what came before it in the file, whatever its tick.
+  bool later = window_.to_bytes == Window::kNever
+                   ? image.end_tick && *image.end_tick > window_.to_tick
+                   : over_;
+  if (later) return;
   ended->ended = true;
+  ended->end_tick = image.end_tick;
   if (ended->running) {
-    show_live(*ended);
+    show_live(*ended, &HeapObserver::left);
     for (HeapObserver* observer : observers_) observer->image_ended(ended->id);
     running_bytes_ -= ended->totals.live_bytes;
     ended->running = false;
@@ -172,7 +178,7 @@ void Heap::finish() {
   if (!counts_) enter_window();
   for (auto& image : images_) {
     if (!image) continue;
-    if (image->running) show_live(*image);
+    if (image->running) show_live(*image, &HeapObserver::left);
     image->blocks.clear();
   }
 }
@@ -192,7 +198,7 @@ void Heap::restore(Peak peak, uint64_t last_tick) {
   counts_ = true;
 }
 
-void Heap::show_live(ImageAccount& image) {
+void Heap::show_live(ImageAccount& image, void (HeapObserver::*show)(ImageId, const BlockTable&)) {
   // Blocks whose reallocation never ended live on, though the table must not know of them.
   std::vector<uint64_t> lent;
   for (const ThreadState& state : image.threads)
@@ -201,7 +207,7 @@ void Heap::show_live(ImageAccount& image) {
       image.blocks.insert(begun.block);
       lent.push_back(begun.block.address);
     }
-  for (HeapObserver* observer : observers_) observer->left(image.id, image.blocks);
+  for (HeapObserver* observer : observers_) (observer->*show)(image.id, image.blocks);
   for (uint64_t address : lent) image.blocks.erase(image.blocks.find(address));
 }
 
@@ -216,11 +222,12 @@ void Heap::events(std::span<const wire::Event> events) {
   for (size_t i = 0; i < events.size(); ++i) {
     const wire::Event& event = events[i];
     // Ticks may go back a little from epoch to epoch; what comes later in the file is later.
-    if (event.tick > window_.to_tick) [[unlikely]]
+    if (event.tick > window_.to_tick && window_.to_bytes == Window::kNever) [[unlikely]]
       over_ = true;
     if (over_) [[unlikely]]
       break;
-    if (!counts_ && event.tick >= window_.from_tick) [[unlikely]]
+    if (!counts_ && event.tick >= window_.from_tick && window_.from_bytes == Window::kNever)
+        [[unlikely]]
       enter_window();
     if (!image || image->id != event.image) {
       image = account(event.image);
@@ -251,6 +258,9 @@ void Heap::enter_window() {
     fresh.live_blocks = image->totals.live_blocks;
     image->totals = fresh;
     image->peak = {fresh.live_bytes, window_.from_tick};
+    // What is freed without having been made in the window is no temporary allocation of it.
+    for (ThreadState& state : image->threads) state.newest_block = 0;
+    if (image->running) show_live(*image, &HeapObserver::found);
   }
   peak_ = {running_bytes_, window_.from_tick};
   ++peak_epoch_;
@@ -318,7 +328,14 @@ void Heap::settle(ImageAccount& image, uint64_t live_before, uint64_t tick) {
   if (running_bytes_ > peak_.bytes) {
     peak_ = {running_bytes_, tick};
     ++peak_epoch_;
+    reach_peak();
   }
+}
+
+// Called last of all that an event does.
+void Heap::reach_peak() {
+  if (running_bytes_ == window_.from_bytes && !counts_) enter_window();
+  if (running_bytes_ == window_.to_bytes) over_ = true;
 }
 
 void Heap::allocate(ImageAccount& image, const wire::Event& event) {
@@ -585,6 +602,12 @@ void Heap::expect(std::span<const wire::Event> events) const {
   for (const wire::Event& event : events)
     if (const ImageAccount* asked = account(event.image))
       asked->blocks.prefetch_block(event.address);
+}
+
+uint64_t Heap::end_tick(ImageId image) const {
+  const ImageAccount* asked = account(image);
+  uint64_t end = asked && asked->end_tick ? *asked->end_tick : last_tick_;
+  return std::min(end, window_.to_tick);
 }
 
 Totals Heap::totals() const {

@@ -63,8 +63,20 @@ struct Selection {
 // The part of the recording that counts. Events before it only build up the heap, those
 // after it are not looked at: `live` is what is live at its end.
 struct Window {
+  static constexpr uint64_t kNever = UINT64_MAX;
+
   uint64_t from_tick = 0;
-  uint64_t to_tick = UINT64_MAX;  // Inclusive.
+  uint64_t to_tick = kNever;  // Inclusive.
+  // Many events may share the tick of the peak. A window that begins or ends at the peak does so
+  // right behind the event that first makes the running sum this high; its tick only tells when
+  // that is.
+  uint64_t from_bytes = kNever;
+  uint64_t to_bytes = kNever;
+
+  // The moment that it begins at, which is where the one before it ends.
+  uint64_t begin_tick() const {
+    return from_bytes != kNever || from_tick == 0 ? from_tick : from_tick - 1;
+  }
 };
 
 // Told of every block of the selected images, in order. `event` is the call that did it; before
@@ -75,8 +87,10 @@ class HeapObserver {
 
   enum class End {
     kFreed,
-    kTemporary,  // Freed by the thread that allocated it, before that thread's next allocation.
-    kLost,       // Its address was given to another block: an event is missing.
+    // Freed by the thread that allocated it, before that thread's next allocation; both in the
+    // window.
+    kTemporary,
+    kLost,  // Its address was given to another block: an event is missing.
   };
 
   // Whether it wants to be told, by expect(), which stacks it is going to be asked about: only
@@ -85,6 +99,8 @@ class HeapObserver {
   virtual void expect(ImageId image, StackId stack) const { (void)image, (void)stack; }
 
   virtual void image_started(const trace::Image& image) { (void)image; }
+  // The blocks that an image has when the window begins, unless that is at the very beginning.
+  virtual void found(ImageId image, const BlockTable& live) { (void)image, (void)live; }
   virtual void made(ImageId image, const Block& block, const wire::Event& event, bool counts) {
     (void)image, (void)block, (void)event, (void)counts;
   }
@@ -139,6 +155,9 @@ class Heap : public trace::Listener {
 
   // Of the last event shown.
   uint64_t last_tick() const { return last_tick_; }
+  // Up to when an image's blocks have lived, as far as is known: its end, or the last event; not
+  // beyond the window.
+  uint64_t end_tick(ImageId image) const;
 
   // The block at an address now, or nullptr; and what makes that fast for events to come.
   const Block* block(ImageId image, uint64_t address) const;
@@ -160,7 +179,8 @@ class Heap : public trace::Listener {
   struct ImageAccount;
 
   ImageAccount* account(ImageId id) const;
-  void show_live(ImageAccount& image);
+  // Shows the image's blocks to observers.
+  void show_live(ImageAccount& image, void (HeapObserver::*show)(ImageId, const BlockTable&));
 
   void apply(ImageAccount& image, const wire::Event& event);
   void allocate(ImageAccount& image, const wire::Event& event);
@@ -179,6 +199,7 @@ class Heap : public trace::Listener {
   // To be called with the image's live bytes before an event, and after the event.
   void settle(ImageAccount& image, uint64_t live_before, uint64_t tick);
   void enter_window();
+  void reach_peak();
 
   void bury(ImageAccount& image, const Block& block, uint64_t tick);
   bool inherits(const ImageAccount& image, uint64_t address) const;

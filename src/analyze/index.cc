@@ -131,6 +131,7 @@ bool Index::sum(const Course& course, uint32_t first, uint32_t last,
                               : cover(peak, peak + 1, add_peak) && cover(peak + 1, last + 1, add);
   for (IndexEntry& sum : sums)
     if (sum.own_peak_bytes) sum.peak_bytes = 0;
+  for_each_straddler(first, last, [&](uint32_t cell) { --sums[cell].temporary; });
   return all;
 }
 
@@ -166,6 +167,9 @@ void Index::restore_images(const trace::Tables& tables, Window window, uint32_t 
     state.totals += here.change;
     if (here.peak.bytes > state.peak.bytes) state.peak = here.peak;
   }
+  for_each_straddler(first, last, [&](uint32_t cell) {
+    --states[raw(cells_[cell].image) - size_t{1}].totals.temporary;
+  });
   for (size_t i = 0; i < states.size(); ++i) {
     begin(i);
     if (facts_.images[i].announced != IndexFacts::kNever)

@@ -74,6 +74,12 @@ struct IndexFacts {
     int pid = 0;
     uint64_t peak_bytes = 0, peak_tick = 0, end_bytes = 0;
   };
+  // A temporary block that was made in one step and freed in another: a window that begins in
+  // between has not seen it made, and does not count it.
+  struct Straddler {
+    uint32_t cell = 0;
+    uint32_t made = 0, freed = 0;
+  };
 
   IndexTimes times;
   uint64_t events = 0;     // As Tables::events.
@@ -83,6 +89,7 @@ struct IndexFacts {
   std::vector<Image> images;               // By id - 1.
   std::vector<ImageStep> image_steps;      // By step.
   std::vector<ProcessStep> process_steps;  // By step.
+  std::vector<Straddler> straddlers;       // By the step in which they were freed.
 };
 
 // All that is in totals, for sums and differences of everything.
@@ -133,6 +140,12 @@ class Index {
   struct Course;  // Of the running sum of the selected images.
 
   Course course(Selection selection, Window window, uint32_t first, uint32_t last) const;
+  // Calls visit(cell) for every temporary block that was freed in these steps but made before them.
+  template <typename Visit>
+  void for_each_straddler(uint32_t first, uint32_t last, Visit&& visit) const {
+    for (const IndexFacts::Straddler& block : facts_.straddlers)
+      if (block.made < first && first <= block.freed && block.freed <= last) visit(block.cell);
+  }
   bool sum(const Course& course, uint32_t first, uint32_t last, std::vector<IndexEntry>* cells);
   template <typename Visit>
   bool cover(uint32_t first, uint32_t last, Visit&& visit);

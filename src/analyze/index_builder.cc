@@ -270,6 +270,9 @@ void IndexBuilder::made(ImageId id, const Block& block, uint64_t tick) {
   ++cell.live_blocks;
   cell.allocated_bytes += block.size;
   cell.live_bytes += block.size;
+  if (raw(block.thread) >= image.made_in.size())
+    image.made_in.resize(raw(block.thread) + size_t{1});
+  image.made_in[raw(block.thread)] = step_;
   settle(image, block.size, tick);
 }
 
@@ -291,7 +294,11 @@ void IndexBuilder::gone(ImageId id, const Block& block, End how, uint64_t tick) 
   Cell& cell = touch_cell(id, image, block);
   --cell.live_blocks;
   cell.live_bytes -= block.size;
-  cell.temporary += how == End::kTemporary;
+  if (how == End::kTemporary) {
+    ++cell.temporary;
+    if (uint32_t made = image.made_in[raw(block.thread)]; made != step_)
+      facts_.straddlers.push_back({static_cast<uint32_t>(&cell - states_.data()), made, step_});
+  }
   settle(image, -block.size, tick);
 }
 

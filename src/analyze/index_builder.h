@@ -71,7 +71,8 @@ class IndexBuilder : public trace::Listener {
     bool ended = false;
     uint32_t end_epoch = 0, own_end_epoch = 0;
     uint32_t process = 0;
-    std::vector<uint32_t> latest;  // By stack: the cell that was used last, + 1.
+    std::vector<uint32_t> latest;   // By stack: the cell that was used last, + 1.
+    std::vector<uint32_t> made_in;  // By thread: the step in which it made its newest block.
   };
 
   using End = HeapObserver::End;

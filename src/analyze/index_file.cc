@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'I', 'X'};
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr const char kSuffix[] = ".index";
 constexpr uint32_t kGroups = IndexTimes::kSteps / IndexTimes::kGroupSteps + 1;
 constexpr uint64_t kMostDirectoryBytes = uint64_t{1} << 30;
@@ -161,6 +161,10 @@ void visit(IndexFacts::ProcessStep& here, V& v) {
   v(here.step), v(here.pid), v(here.peak_bytes), v(here.peak_tick), v(here.end_bytes);
 }
 template <typename V>
+void visit(IndexFacts::Straddler& block, V& v) {
+  v(block.cell), v(block.made), v(block.freed);
+}
+template <typename V>
 void visit(IndexCell& cell, V& v) {
   v(cell.image), v(cell.stack), v(cell.thread), v(cell.size_class);
 }
@@ -175,7 +179,8 @@ template <typename V>
 void visit(Directory& d, V& v) {
   v(d.facts.events), v(d.facts.last_tick), v(d.facts.several_processes);
   v.list(d.facts.steps), v.list(d.facts.images), v.list(d.facts.image_steps);
-  v.list(d.facts.process_steps), v.list(d.cells), v.list(d.steps), v.list(d.groups);
+  v.list(d.facts.process_steps), v.list(d.facts.straddlers), v.list(d.cells), v.list(d.steps),
+      v.list(d.groups);
   visit(d.whole, v);
 }
 
@@ -189,6 +194,8 @@ bool is_sound(const Directory& d) {
          std::all_of(d.facts.image_steps.begin(), d.facts.image_steps.end(),
                      [&](const auto& here) { return known(here.image) && step_known(here); }) &&
          std::all_of(d.facts.process_steps.begin(), d.facts.process_steps.end(), step_known) &&
+         std::all_of(d.facts.straddlers.begin(), d.facts.straddlers.end(),
+                     [&](const auto& block) { return block.cell < d.cells.size(); }) &&
          std::all_of(d.cells.begin(), d.cells.end(), [&](const IndexCell& cell) {
            return known(cell.image) && cell.size_class <= 64;
          });

@@ -34,7 +34,9 @@ struct ToyRecording {
   std::vector<wire::Event> events;
   std::vector<std::vector<int>> stacks = {{}};  // Functions, innermost first, by StackId.
 
-  explicit ToyRecording(unsigned seed, int count = 3000) : random(seed) {
+  // `tick_events`: so many events may share a tick.
+  explicit ToyRecording(unsigned seed, int count = 3000, unsigned tick_events = 1)
+      : random(seed), tick_events_(tick_events) {
     tables.header.ns_per_tick = 100;
     tables.header.start_tick = 1;
     trace::Image image;
@@ -74,6 +76,8 @@ struct ToyRecording {
   }
 
  private:
+  unsigned tick_events_;
+
   void make_events(int count) {
     std::vector<uint64_t> live;
     uint64_t tick = 10, next = 0x100;
@@ -91,7 +95,7 @@ struct ToyRecording {
       return &events.back();
     };
     for (int i = 0; i < count; ++i) {
-      tick += 1 + pick(5);
+      if (tick_events_ == 1 || pick(tick_events_) == 0) tick += 1 + pick(5);
       unsigned what = pick(10);
       if (what < 5 || live.empty()) {
         live.push_back(next += 16);

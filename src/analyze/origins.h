@@ -36,6 +36,16 @@ class Origins {
     images_[raw(image)].insert_or_assign(BlockKey(now), origin);
   }
 
+  // Blocks that a window finds began before it, even if that was in its first tick.
+  void found(ImageId image, const BlockTable& live, uint64_t from_tick) {
+    live.for_each([&](const Block& block) {
+      if (block.born_tick < from_tick) return;
+      Block origin = take(image, block);
+      origin.born_tick = 0;
+      images_[raw(image)].insert_or_assign(BlockKey(block), origin);
+    });
+  }
+
   // The block as it began, which is forgotten.
   Block take(ImageId image, const Block& block) {
     if (raw(image) >= images_.size()) images_.resize(raw(image) + size_t{1});

@@ -20,15 +20,15 @@ static Result<Window> window_of(const std::string& path, const Query& query) {
   if (!query.from && !query.to) return Window{};
   Result<trace::Overview> overview = trace::overview(path);
   if (!overview) return std::unexpected(overview.error());
-  uint64_t peak_tick = 0;
+  Peak peak = {0, overview->header.start_tick};
   if ((query.from && query.from->needs_peak()) || (query.to && query.to->needs_peak())) {
     Heap heap(query.selection);
     Result<trace::Tables> tables = trace::stream(path, &heap);
     if (!tables) return std::unexpected(tables.error());
-    peak_tick = heap.peak().tick;
+    if (heap.peak().bytes > 0) peak = heap.peak();
   }
   auto tick = [&](const TimePoint& point) {
-    return tick_of(point, overview->header, overview->end_tick, peak_tick);
+    return tick_of(point, overview->header, overview->end_tick, peak.tick);
   };
   Window window;
   if (query.from) window.from_tick = tick(*query.from);
@@ -47,7 +47,11 @@ static Result<Window> window_of(const std::string& path, const Query& query) {
   if (window.from_tick > overview->end_tick)
     return fail_usage(fmt::format("--from ({:.3f} s) is after the end of the recording ({:.3f} s)",
                                   seconds(window.from_tick), seconds(overview->end_tick)));
-  if (query.from) window.from_tick = behind(window.from_tick);
+  if (query.from && query.from->needs_peak() && peak.bytes > 0)
+    window.from_bytes = peak.bytes;
+  else if (query.from)
+    window.from_tick = behind(window.from_tick);
+  if (query.to && query.to->needs_peak() && peak.bytes > 0) window.to_bytes = peak.bytes;
   return window;
 }
 
@@ -88,6 +92,7 @@ static std::optional<Indexed> from_index(const std::string& path, const Query& q
     if (!tables) {
       trace::Listener nobody;
       Result<trace::Tables> read = trace::stream(path, &nobody, {{}, false});
+  if (window.from_bytes != Window::kNever || window.to_bytes != Window::kNever) return std::nullopt;
       if (!read) return nullptr;
       tables = std::move(*read);
     }
@@ -144,11 +149,19 @@ Reading::Reading(std::string path, trace::Tables tables, std::unique_ptr<Account
       naming_(std::move(naming)),
       frames_(tables_, *naming_) {}
 
-Row Reading::with_details(Row row) const {
+Row Reading::with_details(Row row, SoFar* sums) const {
   if (!accounts_->tally().options().details) return row;
-  row.amounts.lifetime_ns = static_cast<uint64_t>(static_cast<double>(row.details.lifetime_ticks) *
-                                                  tables_.header.ns_per_tick);
-  row.amounts.allocator_ns = tables_.header.cycles_ns(row.details.call_cycles);
+  auto add = [](uint64_t* sum, uint64_t more, auto&& ns) {
+    uint64_t before = ns(*sum);
+    if (__builtin_add_overflow(*sum, more, sum)) *sum = UINT64_MAX;
+    return ns(*sum) - before;
+  };
+  row.amounts.lifetime_ns = add(&sums->lifetime_ticks, row.details.lifetime_ticks, [&](uint64_t t) {
+    double ns = static_cast<double>(t) * tables_.header.ns_per_tick;
+    return ns < 1.8e19 ? static_cast<uint64_t>(ns) : UINT64_MAX;
+  });
+  row.amounts.allocator_ns = add(&sums->call_cycles, row.details.call_cycles,
+                                 [&](uint64_t cycles) { return tables_.header.cycles_ns(cycles); });
   Allocator allocator = allocator_of(tables_.image(row.image));
   row.amounts.overhead_bytes = row.details.overhead_bytes[static_cast<size_t>(allocator)];
   return row;

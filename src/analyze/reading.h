@@ -42,7 +42,8 @@ class Reading {
   // an image's allocator has.
   template <typename Visit>
   void for_each_row(Visit&& visit) const {
-    accounts_->tally().for_each_row([&](const Row& row) { visit(with_details(row)); });
+    SoFar sums;
+    accounts_->tally().for_each_row([&](const Row& row) { visit(with_details(row, &sums)); });
   }
   const std::vector<Site>& sites();
   // Why the functions or lines of a module are not known, as a sentence, or empty.
@@ -52,7 +53,12 @@ class Reading {
   uint64_t end_tick() const;
 
  private:
-  Row with_details(Row row) const;
+  // Of the rows before. A row's time is what it adds to theirs: in nanoseconds the rows so have the
+  // same sum whatever they are rows of, where each rounded by itself would lose some of it.
+  struct SoFar {
+    uint64_t lifetime_ticks = 0, call_cycles = 0;
+  };
+  Row with_details(Row row, SoFar* sums) const;
 
   std::string path_;
   trace::Tables tables_;

@@ -132,6 +132,20 @@ void Tally::image_started(const trace::Image& image) {
   cells_of(image.id).start_tick = image.start_tick;
 }
 
+void Tally::found(ImageId image, const BlockTable& live) {
+  if (!options_.only_made_in_window) return;
+  ImageCells& cells = cells_of(image);
+  live.for_each([&](const Block& block) {
+    if (block.born_tick < heap_.window().from_tick) return;  // Nobody takes it for one of ours.
+    if (wants(cells, block)) {
+      Cell& cell = touch(cells, place_of(cells, block));
+      --cell.live_blocks;
+      cell.live_bytes -= block.size;
+    }
+    cells.strangers.insert(block.address);
+  });
+}
+
 void Tally::add_overhead(const Block& block, Details* details) const {
   if (!options_.overhead) return;
   UsableBytes usable = usable_sizes(block.address, block.size);
@@ -171,7 +185,7 @@ void Tally::changed(ImageId image, const Block& before, const Block& now, const 
     keep_most(cells, place, counts);
     --from.live_blocks;
     from.live_bytes -= before.size;
-    uint64_t since = std::max(before.born_tick, heap_.window().from_tick);
+    uint64_t since = std::max(before.born_tick, heap_.window().begin_tick());
     if (options_.details && counts && now.born_tick > since)
       cells.details[place].lifetime_ticks += now.born_tick - since;
   }
@@ -204,7 +218,7 @@ void Tally::gone(ImageId image, const Block& block, End how, const wire::Event& 
   cell.temporary += how == End::kTemporary;
   if (!options_.details) return;
   Details& details = cells.details[place];
-  uint64_t since = std::max(block.born_tick, heap_.window().from_tick);
+  uint64_t since = std::max(block.born_tick, heap_.window().begin_tick());
   if (event.tick > since) details.lifetime_ticks += event.tick - since;
   ++details.freed_blocks;
   details.freed_bytes += block.size;
@@ -221,6 +235,7 @@ void Tally::left(ImageId image, const BlockTable& live) {
   ImageCells& cells = cells_of(image);
   uint64_t end = std::min(heap_.last_tick(), heap_.window().to_tick);
   uint64_t begin = std::max(cells.start_tick, heap_.window().from_tick);
+  uint64_t lived_to = heap_.end_tick(image);
   auto period = [&](uint64_t tick) {
     if (tick <= begin || end <= begin) return 0U;
     double share = static_cast<double>(tick - begin) / static_cast<double>(end - begin);
@@ -229,8 +244,8 @@ void Tally::left(ImageId image, const BlockTable& live) {
   live.for_each([&](const Block& block) {
     if (!wants(cells, block)) return;
     Details& details = cells.details[place_of(cells, block)];
-    uint64_t since = std::max(block.born_tick, heap_.window().from_tick);
-    if (end > since) details.lifetime_ticks += end - since;
+    uint64_t since = std::max(block.born_tick, heap_.window().begin_tick());
+    if (lived_to > since) details.lifetime_ticks += lived_to - since;
     details.live_first_tick = std::min(details.live_first_tick, block.born_tick);
     details.live_last_tick = std::max(details.live_last_tick, block.born_tick);
     details.live_periods |= 1U << period(block.born_tick);

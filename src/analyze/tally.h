@@ -118,6 +118,7 @@ class Tally : public HeapObserver {
     __builtin_prefetch(&images_[raw(image)].cells[raw(stack)], 1);
   }
   void image_started(const trace::Image& image) override;
+  void found(ImageId image, const BlockTable& live) override;
   void made(ImageId image, const Block& block, const wire::Event& event, bool counts) override;
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event& event,
                bool counts) override;
@@ -153,8 +154,8 @@ class Tally : public HeapObserver {
     // With a row for each stack alone, a cell's place is the stack's number.
     std::vector<Key> keys;
     std::vector<uint32_t> places;  // Open addressing: a key's number, + 1.
-    // Blocks not looked at although their size and birth would be right: they were
-    // reallocated from one that was there before the window.
+    // Blocks not looked at although their size and birth would be right: they were there
+    // before the window, or were reallocated from one that was.
     std::unordered_set<uint64_t> strangers;
   };
 

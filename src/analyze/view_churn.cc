@@ -56,6 +56,9 @@ class ChurnView : public View, public HeapObserver {
     heap->add_observer(this);
   }
 
+  void found(ImageId image, const BlockTable& live) override {
+    origins_.found(image, live, from_tick_);
+  }
   void made(ImageId image, const Block& block, const wire::Event&, bool counts) override {
     if (counts && wants(block)) ++rows_.at(image, block.stack, block.thread).allocations;
   }
@@ -66,7 +69,6 @@ class ChurnView : public View, public HeapObserver {
   void gone(ImageId image, const Block& block, End how, const wire::Event& event,
             bool counts) override {
     Block origin = origins_.take(image, block);
-    // A temporary block counts where the totals count it, even if it is older than the window.
     if (!counts || how == End::kLost || !wants(origin)) return;
     uint64_t ticks = event.tick > origin.born_tick ? event.tick - origin.born_tick : 0;
     bool temporary = how == End::kTemporary;

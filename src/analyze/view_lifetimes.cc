@@ -50,6 +50,9 @@ class LifetimesView : public View, public HeapObserver {
     heap->add_observer(this);
   }
 
+  void found(ImageId image, const BlockTable& live) override {
+    origins_.found(image, live, from_tick_);
+  }
   void made(ImageId image, const Block& block, const wire::Event&, bool counts) override {
     if (counts && wants(block)) ++rows_.at(image, block.stack, block.thread).blocks;
   }

@@ -375,7 +375,7 @@ TEST(Metrics, LifetimeAndOverheadAreOfEveryRow) {
 TEST(Metrics, LifetimeBeginsWithTheWindowAlsoBeforeARealloc) {
   analyze::TallyOptions options;
   options.details = true;
-  MadeUp made_up({}, {2500, UINT64_MAX}, options);
+  MadeUp made_up({}, {2501, UINT64_MAX}, options);      // From 2500 on.
   made_up.show(Kind::kAlloc, Op::kMalloc, 16, 100, 1);  // 2000.
   made_up.show(Kind::kReallocBegin, Op::kRealloc, 16, 0, 2);
   made_up.show(Kind::kReallocEnd, Op::kRealloc, 32, 10, 2);  // 4000.
