@@ -47,6 +47,21 @@ P
 "$malloscope" report t.mscope --json --top 2 >top.json
 same "--top 2" "$(python3 -c 'import json; print(len(json.load(open("top.json"))["sites"]))')" 2
 
+# No object has a key twice.
+for question in "" "--by size" "--by site" "--stacks" "--tree" "--callers"; do
+  for metric in "" "--metric allocations" "--metric temporary" "--metric lifetime"; do
+    "$malloscope" report t.mscope --json $question $metric >q.json || fail "$question $metric: $?"
+    python3 - "$question $metric" <<'P' || exit 1
+import json, sys
+def once(pairs):
+    keys = [key for key, _ in pairs]
+    assert len(keys) == len(set(keys)), (sys.argv[1], keys)
+    return dict(pairs)
+json.load(open("q.json"), object_pairs_hook=once)
+P
+  done
+done
+
 # Times of rows add up to the same, whatever they are rows of.
 whole=
 for by in function site module thread size; do

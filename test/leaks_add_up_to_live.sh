@@ -37,3 +37,25 @@ for trace in demo python sqlite fork; do
 done
 "$malloscope" leaks demo.mscope | grep -q 'cache::Sessions::open.*demo.cc:' ||
   fail "the demo's leak is not on the first screen: $("$malloscope" leaks demo.mscope)"
+
+# Stacks of a deep recursion are many and long; only those that are shown are made, one at a time.
+cat >deep.c <<'C'
+#include <stdlib.h>
+void *volatile kept;
+__attribute__((noinline)) int deeper(int n) {
+  kept = malloc(10 + n);
+  return n ? deeper(n - 1) + 1 : 0;
+}
+int main(void) { return deeper(3000) == 0; }
+C
+gcc -g -O0 deep.c -o deep || fail "gcc"
+record deep.mscope ./deep
+most() { # KILOBYTES ARGUMENTS...
+  local limit=$1; shift
+  (ulimit -v "$limit"; exec "$malloscope" "$@" >out 2>err) || fail "$* needs more than $limit kB: $(cat err)"
+}
+most 400000 leaks deep.mscope
+most 400000 leaks deep.mscope --json
+same "leaks as JSON" "$(python3 -c 'import json; r = json.load(open("out"))
+print(max(len(l["stack"]) for l in r["leaks"]) > 3000)')" True
+most 400000 report deep.mscope --json --metric allocated --stacks

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -30,9 +32,16 @@ struct Share {
   uint64_t whole = 0;
 };
 
+// A stack, innermost first. It is named when it is written: those of a deep recursion, all at
+// once, would need more memory than anybody has. What it refers to must live until then.
+using Stack = std::function<std::vector<NamedFrame>()>;
+inline Stack named_stack(std::vector<NamedFrame> frames) {
+  return [frames = std::move(frames)] { return frames; };
+}
+
 // Nothing, a number, a signed difference, a share, a ratio, words, one frame, a stack.
 using Cell = std::variant<std::monostate, uint64_t, int64_t, Share, double, std::string, NamedFrame,
-                          std::vector<NamedFrame>>;
+                          Stack>;
 
 struct Column {
   enum class Kind {

@@ -89,7 +89,7 @@ Table BadFrees::table(Reading* reading, bool full_names) const {
                    fmt::format("{:#x}", bad.address),
                    std::move(size),
                    stack.front(),
-                   std::move(stack)};
+                   named_stack(stack)};
       table.rows.push_back(std::move(row));
     };
     if (!bad.was_block) {

@@ -2,6 +2,7 @@
 #include "analyze/leaks.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <bit>
@@ -255,15 +256,24 @@ class View {
     return table;
   }
 
+  static NamedFrame named(const Frame& frame, bool full_names) {
+    return {full_names ? frame.function : symbols::short_name(frame.function),
+            frame.file,
+            frame.line,
+            frame.module,
+            frame.function,
+            frame.column};
+  }
+
   void add_stack(const Leak& leak, TableRow* row) {
-    std::vector<NamedFrame> stack;
-    for (FrameId id : leak.stack) {
-      const Frame& frame = reading_.frames().frame(id);
-      stack.push_back({full_names_ ? frame.function : symbols::short_name(frame.function),
-                       frame.file, frame.line, frame.module, frame.function, frame.column});
-    }
-    row->cells.emplace_back(stack.empty() ? NamedFrame{"[hidden]", "", 0, ""} : stack.front());
-    row->cells.emplace_back(std::move(stack));
+    FrameTable& frames = reading_.frames();
+    row->cells.emplace_back(leak.stack.empty() ? NamedFrame{"[hidden]", "", 0, ""}
+                                               : named(frames.frame(leak.stack[0]), full_names_));
+    row->cells.emplace_back(Stack([&frames, &leak, full_names = full_names_] {
+      std::vector<NamedFrame> stack;
+      for (FrameId id : leak.stack) stack.push_back(named(frames.frame(id), full_names));
+      return stack;
+    }));
   }
 
   void add_notes(Answer* answer) const {
@@ -366,14 +376,15 @@ Leaks find_leaks(Reading* reading, const Query& query, const std::vector<Pattern
   return leaks;
 }
 
-std::string functions_of(const Leak& leak, const FrameTable& frames) {
+FunctionsHash functions_of(const Leak& leak, const FrameTable& frames) {
   std::string text;
   for (FrameId id : leak.stack) text += frames.frame(id).function + '\0';
-  return text;
+  XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return {hash.low64, hash.high64};
 }
 
 LeakSums new_leaks(const Leaks& leaks, const FrameTable& frames,
-                   const std::set<std::string>& known) {
+                   const std::set<FunctionsHash>& known) {
   LeakSums sums;
   for (const Leak& leak : leaks.found)
     if (!known.contains(functions_of(leak, frames))) sums.add(leak);

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -63,8 +64,9 @@ Leaks find_leaks(Reading* reading, const Query& query, const std::vector<Pattern
                  const Suppressions& suppressions);
 
 // The functions of a leak's stack, whatever their lines and addresses: equal in two builds of a
-// program.
-std::string functions_of(const Leak& leak, const FrameTable& frames);
+// program. Their hash, since names are long and stacks deep.
+using FunctionsHash = std::array<uint64_t, 2>;
+FunctionsHash functions_of(const Leak& leak, const FrameTable& frames);
 
 // What __lsan_default_suppressions() of the recorded programs and libraries say. Files in
 // which it cannot be read are noted.
@@ -77,13 +79,14 @@ struct LeakView {
   bool show_suppressed = false;  // Each of them.
   bool for_programs = false;     // Full names, and which line suppressed how much.
   // functions_of() each leak of the trace that is compared with; null if there is none.
-  const std::set<std::string>* known = nullptr;
+  const std::set<FunctionsHash>* known = nullptr;
   const BadFrees* bad_frees = nullptr;
 };
+// `reading` and `leaks` must outlive the answer.
 Answer leaks_answer(Reading* reading, const Query& query, const Leaks& leaks,
                     const Suppressions& suppressions, const LeakView& view);
 // Those that `known` does not have.
 LeakSums new_leaks(const Leaks& leaks, const FrameTable& frames,
-                   const std::set<std::string>& known);
+                   const std::set<FunctionsHash>& known);
 
 }  // namespace malloscope::analyze

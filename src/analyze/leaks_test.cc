@@ -201,7 +201,7 @@ TEST_F(LeaksTest, NewOnesAreThoseWhoseFunctionsWereNotThere) {
   alloc(10, 1, 100);
   alloc(20, 2, 7);
   Leaks leaks = look();
-  std::set<std::string> known;
+  std::set<FunctionsHash> known;
   for (const Leak& leak : leaks.found)
     if (name(leak) == "make_hit()") known.insert(functions_of(leak, reading_->frames()));
   LeakSums fresh = new_leaks(leaks, reading_->frames(), known);

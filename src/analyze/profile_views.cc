@@ -121,6 +121,23 @@ void add_amounts(const Amounts& amounts, std::vector<Cell>* cells) {
   for (const AmountColumn& column : kAmounts) cells->emplace_back(amounts.*column.member);
 }
 
+std::vector<Column> profile_columns(Metric metric) {
+  std::string key = metric_key(metric);
+  std::vector<Column> columns = {{key, std::string(metric_name(metric)), metric_kind(metric)},
+                                 {"share", "", Kind::kShare}};
+  for (Column& column : amount_columns(metric))
+    if (column.key != key) columns.push_back(std::move(column));
+  return columns;
+}
+
+void add_profile(const Amounts& amounts, uint64_t whole, Metric metric, std::vector<Cell>* cells) {
+  std::string key = metric_key(metric);
+  cells->emplace_back(value(amounts, metric));
+  cells->emplace_back(Share{value(amounts, metric), whole});
+  for (const AmountColumn& column : kAmounts)
+    if (column.key != key) cells->emplace_back(amounts.*column.member);
+}
+
 std::string headline(const Reading& reading, const Amounts& total, Metric metric) {
   const trace::Tables& tables = reading.tables();
   uint64_t sum = value(total, metric);

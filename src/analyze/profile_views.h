@@ -41,6 +41,9 @@ std::string headline(const Reading& reading, const Amounts& total, Metric metric
 // The columns that hold Amounts, those of `metric` shown; and the cells under them.
 std::vector<Column> amount_columns(Metric metric);
 void add_amounts(const Amounts& amounts, std::vector<Cell>* cells);
+// The metric, its share of the whole, and the other amounts.
+std::vector<Column> profile_columns(Metric metric);
+void add_profile(const Amounts& amounts, uint64_t whole, Metric metric, std::vector<Cell>* cells);
 std::string_view metric_name(Metric metric);  // As on the command line.
 std::string metric_key(Metric metric);        // As in JSON.
 // All, by name; `counted`: only those that are in the amounts of every reading.

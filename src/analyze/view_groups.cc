@@ -139,10 +139,7 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
   Table table;
   bool is_site = options.by == By::kSite;
   table.key = fmt::format("{}s", group_title(options.by));
-  table.columns = {{metric_key(options.metric), std::string(metric_name(options.metric)),
-                    metric_kind(options.metric)},
-                   {"share", "", Kind::kShare}};
-  for (Column& column : amount_columns(options.metric)) table.columns.push_back(column);
+  table.columns = profile_columns(options.metric);
   table.columns.push_back({"stacks", "stacks", Kind::kCount});
   table.columns.push_back({is_site ? "frame" : group_title(options.by), group_title(options.by),
                            is_site ? Kind::kFrame : Kind::kText});
@@ -162,10 +159,8 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
   }
   for (size_t i : order) {
     Group& group = groups[i];
-    uint64_t amount = value(group.amounts, options.metric);
     TableRow row;
-    row.cells = {amount, Share{amount, whole}};
-    add_amounts(group.amounts, &row.cells);
+    add_profile(group.amounts, whole, options.metric, &row.cells);
     row.cells.emplace_back(group.stacks);
     if (is_site)
       row.cells.emplace_back(std::move(group.site));

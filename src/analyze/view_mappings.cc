@@ -124,13 +124,14 @@ class MappingsView : public View, public HeapObserver {
     for (size_t i : order) {
       const Mapped& m = found[i].*part;
       TableRow row;
-      row.cells = {m.still_bytes,
-                   Share{m.still_bytes, (all.*part).still_bytes},
-                   m.still_ranges,
-                   m.calls,
-                   m.mapped_bytes,
-                   sites.frame(i),
-                   sites.stack(heaviest[i]->image, heaviest[i]->stack, heaviest[i]->thread)};
+      row.cells = {
+          m.still_bytes,
+          Share{m.still_bytes, (all.*part).still_bytes},
+          m.still_ranges,
+          m.calls,
+          m.mapped_bytes,
+          sites.frame(i),
+          named_stack(sites.stack(heaviest[i]->image, heaviest[i]->stack, heaviest[i]->thread))};
       table.rows.push_back(std::move(row));
     }
     return table;

@@ -86,7 +86,7 @@ class PeakView : public View {
       if (at_) row.cells.emplace_back(h.blocks);
       row.cells.emplace_back(h.stacks);
       row.cells.emplace_back(sites.frame(i));
-      row.cells.emplace_back(sites.stack(h.row.image, h.row.stack, h.row.thread));
+      row.cells.emplace_back(named_stack(sites.stack(h.row.image, h.row.stack, h.row.thread)));
       table.rows.push_back(std::move(row));
     }
     answer.tables.push_back(std::move(table));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "analyze/profile_views.h"
 
@@ -11,16 +12,15 @@ namespace malloscope::analyze {
 using Kind = Column::Kind;
 
 Answer by_stack(Reading* reading, const Query& query, const ProfileOptions& options) {
-  CallTree tree(reading, query, /*by_line=*/true);
+  // As long as somebody may ask it for a stack.
+  auto kept = std::make_shared<const CallTree>(reading, query, /*by_line=*/true);
+  const CallTree& tree = *kept;
   const auto& nodes = tree.nodes();
   Answer answer;
   answer.headline = headline(*reading, tree.total(), options.metric);
   Table table;
   table.key = "stacks";
-  table.columns = {{metric_key(options.metric), std::string(metric_name(options.metric)),
-                    metric_kind(options.metric)},
-                   {"share", "", Kind::kShare}};
-  for (Column& column : amount_columns(options.metric)) table.columns.push_back(column);
+  table.columns = profile_columns(options.metric);
   table.columns.push_back({"frame", "function", Kind::kFrame});
   table.columns.push_back({"stack", "", Kind::kStack});
   uint64_t whole = value(tree.total(), options.metric);
@@ -28,18 +28,19 @@ Answer by_stack(Reading* reading, const Query& query, const ProfileOptions& opti
       nodes.size(), [&](size_t i) { return value(tree.self(i), options.metric); },
       [](size_t i) { return i; });
   size_t most = options.top == 0 ? order.size() : std::min(order.size(), options.top);
-  std::vector<SymbolId> path;
   for (size_t i = 0; i < most; ++i) {
     auto node = static_cast<uint32_t>(order[i]);
-    uint64_t amount = value(tree.self(node), options.metric);
     TableRow row;
-    row.cells = {amount, Share{amount, whole}};
-    add_amounts(tree.self(node), &row.cells);
-    tree.path(node, &path);
-    std::vector<NamedFrame> stack;
-    for (SymbolId id : path) stack.push_back(named(tree.symbol(id)));
-    row.cells.emplace_back(stack.empty() ? NamedFrame{"[hidden]", "", 0, ""} : stack.front());
-    row.cells.emplace_back(std::move(stack));
+    add_profile(tree.self(node), whole, options.metric, &row.cells);
+    row.cells.emplace_back(node == CallTree::kRoot ? NamedFrame{"[hidden]", "", 0, ""}
+                                                   : named(tree.symbol(nodes[node].symbol)));
+    row.cells.emplace_back(Stack([kept, node] {
+      std::vector<SymbolId> path;
+      kept->path(node, &path);
+      std::vector<NamedFrame> stack;
+      for (SymbolId id : path) stack.push_back(named(kept->symbol(id)));
+      return stack;
+    }));
     table.rows.push_back(std::move(row));
   }
   table.left_out = order.size() - most;

@@ -132,7 +132,7 @@ int main_leaks(const Words& words) {
   if (!suppressions) return complain(kUsage, suppressions.error().sentence);
 
   int exit_code = kOk;
-  std::set<std::string> known;
+  std::set<analyze::FunctionsHash> known;
   if (!options.against.empty()) {
     analyze::Query everybody = *query;
     everybody.selection = {};  // Another run has other numbers.

@@ -35,9 +35,9 @@ void write_cell(JsonWriter* json, const Cell& cell) {
   if (const auto* s = std::get_if<analyze::Share>(&cell))
     return json->value(
         s->whole == 0 ? 0.0 : static_cast<double>(s->part) / static_cast<double>(s->whole));
-  if (const auto* stack = std::get_if<std::vector<NamedFrame>>(&cell)) {
+  if (const auto* stack = std::get_if<analyze::Stack>(&cell)) {
     json->begin_array();
-    for (const NamedFrame& frame : *stack) {
+    for (const NamedFrame& frame : (*stack)()) {
       json->begin_object(Layout::kLine);
       write_frame(json, frame);
       json->end();

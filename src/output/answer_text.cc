@@ -133,13 +133,12 @@ class TextWriter {
   void write_row(const analyze::Table& table, const analyze::TableRow& row) {
     std::string line;
     size_t used = 0;
-    const std::vector<NamedFrame>* stack = nullptr;
+    const analyze::Stack* stack = nullptr;
     for (size_t c = 0; c < table.columns.size(); ++c) {
       const Column& column = table.columns[c];
       static const Cell kNothing;
       const Cell& cell = c < row.cells.size() ? row.cells[c] : kNothing;
-      if (column.kind == Kind::kStack && column.shown)
-        stack = std::get_if<std::vector<NamedFrame>>(&cell);
+      if (column.kind == Kind::kStack && column.shown) stack = std::get_if<analyze::Stack>(&cell);
       if (!is_shown(c)) continue;
       line += "  ";
       if (column.kind == Kind::kFrame) {
@@ -155,7 +154,7 @@ class TextWriter {
     }
     while (!line.empty() && line.back() == ' ') line.pop_back();
     sink_.write(line + "\n");
-    if (stack) write_stack(*stack);
+    if (stack) write_stack((*stack)());
   }
 
   std::string frame_text(const Cell& cell, const analyze::TableRow& row, size_t used) const {

@@ -246,7 +246,8 @@ analyze::Answer wide_answer() {
                    {"stack", "", Kind::kStack, false}};
   analyze::TableRow row;
   std::vector<analyze::NamedFrame> stack = {{"inner", "", 0, ""}, {"outer", "", 0, ""}};
-  row.cells = {std::string(20, 'n'), std::string(20, 'f'), std::string(20, 's'), stack};
+  row.cells = {std::string(20, 'n'), std::string(20, 'f'), std::string(20, 's'),
+               analyze::named_stack(stack)};
   table.rows.push_back(row);
   answer.tables.push_back(table);
   return answer;
