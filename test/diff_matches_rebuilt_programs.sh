@@ -33,3 +33,24 @@ assert changed == [("leaky", 640, 960)], changed
 assert all(s["before"]["live_bytes"] and s["after"]["live_bytes"] for s in diff["sites"]), diff
 assert diff["totals"]["after"]["live_bytes"] - diff["totals"]["before"]["live_bytes"] == 320
 P
+
+# For each unit of work: no change is rounded away, none is made up, and nobody is new who was there.
+"$malloscope" diff old.mscope new.mscope --metric allocations --per 1000,1500 --json >diff.json || fail "--per: $?"
+"$malloscope" diff old.mscope new.mscope --metric allocations --per 1000,1500 >diff.txt || fail "--per: $?"
+grep -q 'shrunk .* 0.001 .*steady' diff.txt || fail "--per as text: $(cat diff.txt)"
+python3 - <<'P' || exit 1
+import json
+diff = json.load(open("diff.json"))
+leaky = [s for s in diff["sites"] if s["function"] == "leaky"]
+steady = [s for s in diff["sites"] if s["function"] == "steady"]
+assert len(leaky) == 1 and len(steady) == 3, diff["sites"]
+assert (leaky[0]["status"], leaky[0]["was"], leaky[0]["is"], leaky[0]["change"]) == ("same", 0.01, 0.01, 0)
+assert leaky[0]["after"]["live_bytes"] == 0.64, leaky
+for s in steady:
+    assert s["status"] == "shrunk" and s["was"] == 0.001 and abs(s["is"] - 1 / 1500) < 1e-12, s
+P
+for per in 0,1 -1,1 inf,1 nan,1 1e-300,1 1e-9,1 1e300,1 1 1,2,3; do
+  "$malloscope" diff old.mscope new.mscope --per=$per >/dev/null 2>err
+  same "exit code of --per $per" $? 2
+  grep -q 'is not two numbers' err || fail "--per $per: $(cat err)"
+done

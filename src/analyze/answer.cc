@@ -26,6 +26,7 @@ bool comes_before(const Cell& a, const Cell& b) {
   if (const auto* f = std::get_if<NamedFrame>(&a))
     return f->function < std::get<NamedFrame>(b).function;
   return false;
+  if (const auto* n = std::get_if<Rate>(&a)) return n->amount > std::get<Rate>(b).amount;
 }
 
 std::string known_keys(const Answer& answer) {

@@ -32,6 +32,12 @@ struct Share {
   uint64_t whole = 0;
 };
 
+// An amount for each of the user's units, which is no whole number; or a difference of two.
+struct Rate {
+  double amount = 0;
+  bool difference = false;
+};
+
 // A stack, innermost first. It is named when it is written: those of a deep recursion, all at
 // once, would need more memory than anybody has. What it refers to must live until then.
 using Stack = std::function<std::vector<NamedFrame>()>;
@@ -39,9 +45,9 @@ inline Stack named_stack(std::vector<NamedFrame> frames) {
   return [frames = std::move(frames)] { return frames; };
 }
 
-// Nothing, a number, a signed difference, a share, a ratio, words, one frame, a stack.
-using Cell = std::variant<std::monostate, uint64_t, int64_t, Share, double, std::string, NamedFrame,
-                          Stack>;
+// Nothing, a number, a signed difference, a share, a ratio, a rate, words, one frame, a stack.
+using Cell = std::variant<std::monostate, uint64_t, int64_t, Share, double, Rate, std::string,
+                          NamedFrame, Stack>;
 
 struct Column {
   enum class Kind {

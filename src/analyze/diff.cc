@@ -158,27 +158,25 @@ std::vector<Pair> matched(const std::vector<Item>& before, const std::vector<Ite
   return pairs;
 }
 
-uint64_t per_unit(uint64_t amount, double units) {
-  if (units == 1) return amount;
-  return static_cast<uint64_t>(std::llround(static_cast<double>(amount) / units));
-}
+// The amounts of one side, for each of its units if there are any: then they are no whole numbers.
+struct Side {
+  double units;
+  bool rates;
 
-Amounts per_unit(const Amounts& a, double units) {
-  if (units == 1) return a;
-  Amounts scaled;
-  for (uint64_t Amounts::* member :
-       {&Amounts::allocations, &Amounts::reallocations, &Amounts::allocated_bytes,
-        &Amounts::live_bytes, &Amounts::live_blocks, &Amounts::temporary, &Amounts::peak_bytes})
-    scaled.*member = per_unit(a.*member, units);
-  return scaled;
-}
+  double rate(uint64_t amount) const { return static_cast<double>(amount) / units; }
+  Cell cell(uint64_t amount) const { return rates ? Cell(Rate{rate(amount)}) : Cell(amount); }
+  void add(const Item* item, std::vector<Cell>* cells) const {
+    std::vector<Cell> amounts;
+    add_amounts(item ? item->amounts : Amounts(), &amounts);
+    for (const Cell& amount : amounts) cells->push_back(cell(std::get<uint64_t>(amount)));
+  }
+};
 
-int64_t difference(uint64_t before, uint64_t after) {
-  return static_cast<int64_t>(after) - static_cast<int64_t>(before);
-}
-
-std::string amount_text(uint64_t amount, Metric metric) {
-  return metric_kind(metric) == Kind::kBytes ? bytes_text(amount) : grouped(amount);
+std::string rate_text(double rate, Metric metric, bool rates) {
+  bool bytes = metric_kind(metric) == Kind::kBytes;
+  if (rates) return bytes ? bytes_rate_text(rate) : analyze::rate_text(rate);
+  auto amount = static_cast<uint64_t>(rate);
+  return bytes ? bytes_text(amount) : grouped(amount);
 }
 
 const char* metric_words(Metric metric) {
@@ -218,58 +216,55 @@ Answer diff(Reading* before, const Query& before_query, Reading* after, const Qu
 
   struct Change {
     Pair pair;
-    Amounts before, after;
-    int64_t change;
+    uint64_t was, is;
+    double by;  // For each unit.
   };
+  bool rates = options.before_units != 1 || options.after_units != 1;
+  Side old_side = {options.before_units, rates}, new_side = {options.after_units, rates};
   std::vector<Change> changes;
   uint64_t same = 0, counts[4] = {};
   uint64_t old_sum = 0, new_sum = 0;
   for (const Pair& pair : matched(old_items, new_items, renamed_program(*before, *after))) {
-    Change c = {pair, {}, {}, 0};
-    if (pair.before) c.before = per_unit(pair.before->amounts, options.before_units);
-    if (pair.after) c.after = per_unit(pair.after->amounts, options.after_units);
-    uint64_t was = value(c.before, metric), is = value(c.after, metric);
-    old_sum += was, new_sum += is;
-    c.change = difference(was, is);
-    if (was == 0 && is == 0) continue;
-    if (c.change == 0) {
+    Change c = {pair, 0, 0, 0};
+    if (pair.before) c.was = value(pair.before->amounts, metric);
+    if (pair.after) c.is = value(pair.after->amounts, metric);
+    old_sum += c.was, new_sum += c.is;
+    c.by = new_side.rate(c.is) - old_side.rate(c.was);
+    if (c.was == 0 && c.is == 0) continue;
+    if (c.by == 0) {
       ++same;
       if (options.unchanged) changes.push_back(c);
       continue;
     }
-    ++counts[was == 0 ? 0 : is == 0 ? 3 : c.change > 0 ? 1 : 2];
+    ++counts[c.was == 0 ? 0 : c.is == 0 ? 3 : c.by > 0 ? 1 : 2];
     changes.push_back(c);
   }
   // Growth first, the largest change on top of each half.
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
-    if ((a.change > 0) != (b.change > 0)) return a.change > 0;
-    if ((a.change == 0) != (b.change == 0)) return b.change == 0;
-    if (a.change != b.change) return a.change > 0 ? a.change > b.change : a.change < b.change;
+    if ((a.by > 0) != (b.by > 0)) return a.by > 0;
+    if ((a.by == 0) != (b.by == 0)) return b.by == 0;
+    if (a.by != b.by) return a.by > 0 ? a.by > b.by : a.by < b.by;
     const Item* x = a.pair.after ? a.pair.after : a.pair.before;
     const Item* y = b.pair.after ? b.pair.after : b.pair.before;
     return std::tie(x->full, x->frame.line) < std::tie(y->full, y->frame.line);
   });
 
   Answer answer;
-  auto total = [&](const Reading& reading, uint64_t listed, double units) {
+  auto total = [&](const Reading& reading, uint64_t listed) {
     if (!by_function) return listed;
     // Functions contain each other; the whole is what the reading says.
     Amounts sum;
     reading.accounts().tally().for_each_row([&](const Row& row) { sum += row.amounts; });
-    return per_unit(value(sum, metric), units);
+    return value(sum, metric);
   };
-  uint64_t was = total(*before, old_sum, options.before_units);
-  uint64_t is = total(*after, new_sum, options.after_units);
-  answer.headline =
-      fmt::format("{} {}, {} before: {}{}", amount_text(is, metric), metric_words(metric),
-                  amount_text(was, metric),
-                  is == was  ? "no change"
-                  : is > was ? "+"
-                             : "-",
-                  is == was ? "" : amount_text(is > was ? is - was : was - is, metric));
-  if (is != was && was > 0)
-    answer.headline += fmt::format(
-        " ({:+.1f} %)", 100.0 * (static_cast<double>(is) / static_cast<double>(was) - 1));
+  double was = old_side.rate(total(*before, old_sum)), is = new_side.rate(total(*after, new_sum));
+  auto text = [&](double rate) { return rate_text(rate, metric, rates); };
+  answer.headline = fmt::format("{} {}, {} before: {}{}", text(is), metric_words(metric), text(was),
+                                is == was  ? "no change"
+                                : is > was ? "+"
+                                           : "-",
+                                is == was ? "" : text(std::abs(is - was)));
+  if (is != was && was > 0) answer.headline += fmt::format(" ({:+.1f} %)", 100 * (is / was - 1));
   add_totals(*before, &answer, "totals.before", options.before_units);
   add_totals(*after, &answer, "totals.after", options.after_units);
 
@@ -286,17 +281,17 @@ Answer diff(Reading* before, const Query& before_query, Reading* after, const Qu
                                fmt::format("{} {}", side, column.title), column.kind, false});
   for (const Change& c : changes) {
     const Item& item = c.pair.after ? *c.pair.after : *c.pair.before;
-    uint64_t old_value = value(c.before, metric), new_value = value(c.after, metric);
     TableRow row;
-    row.cells = {c.change,
-                 std::string(c.change == 0    ? "same"
-                             : old_value == 0 ? "new"
-                             : new_value == 0 ? "gone"
-                             : c.change > 0   ? "grown"
-                                              : "shrunk"),
-                 old_value, new_value, item.frame};
-    add_amounts(c.before, &row.cells);
-    add_amounts(c.after, &row.cells);
+    row.cells = {rates ? Cell(Rate{c.by, true})
+                       : Cell(static_cast<int64_t>(c.is) - static_cast<int64_t>(c.was)),
+                 std::string(c.by == 0    ? "same"
+                             : c.was == 0 ? "new"
+                             : c.is == 0  ? "gone"
+                             : c.by > 0   ? "grown"
+                                          : "shrunk"),
+                 old_side.cell(c.was), new_side.cell(c.is), item.frame};
+    old_side.add(c.pair.before, &row.cells);
+    new_side.add(c.pair.after, &row.cells);
     table.rows.push_back(std::move(row));
   }
   answer.tables.push_back(std::move(table));

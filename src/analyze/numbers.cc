@@ -51,6 +51,16 @@ std::string count_text(uint64_t number, std::string_view one, std::string_view m
   return fmt::format("{} {}", grouped(number), number == 1 ? one : many);
 }
 
+std::string rate_text(double amount) {
+  if (amount >= 99.95 && amount < 1.8e19) return grouped(static_cast<uint64_t>(amount + 0.5));
+  return fmt::format("{:.3g}", amount);
+}
+
+std::string bytes_rate_text(double bytes) {
+  if (bytes >= 1023.5 && bytes < 1.8e19) return bytes_text(static_cast<uint64_t>(bytes + 0.5));
+  return rate_text(bytes) + " B";
+}
+
 Result<uint64_t> bytes_of(std::string_view text, std::string_view option) {
   double number = 0;
   auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -22,6 +22,10 @@ std::string percent_text(uint64_t part, uint64_t whole);
 // "1 block", "2,345 blocks".
 std::string count_text(uint64_t number, std::string_view one, std::string_view many);
 
+// What need not be a whole number: "1,234", "99.5", "0.0123"; and as bytes.
+std::string rate_text(double amount);
+std::string bytes_rate_text(double bytes);
+
 // And as they type them.
 // "512M", "1.5GiB", "4096": powers of 1024. `option` is what it was typed for.
 Result<uint64_t> bytes_of(std::string_view text, std::string_view option);

@@ -124,8 +124,8 @@ void add_totals(const Reading& reading, Answer* answer, const std::string& withi
   const Totals totals = reading.accounts().totals();
   Peak peak = reading.accounts().peak();
   auto add = [&](const char* key, uint64_t value) {
-    if (units != 1) value = static_cast<uint64_t>(std::llround(static_cast<double>(value) / units));
-    answer->facts.emplace_back(within + "." + key, value);
+    answer->facts.emplace_back(within + "." + key,
+                               units == 1 ? Cell(value) : Rate{static_cast<double>(value) / units});
   };
   add("allocations", totals.allocations);
   add("reallocations", totals.reallocations);

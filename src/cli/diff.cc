@@ -27,7 +27,9 @@ bool parse_units(const std::string& text, double* before, double* after) {
   auto [comma, error] = std::from_chars(text.data(), end, *before);
   if (error != std::errc() || comma == end || *comma != ',') return false;
   auto [rest, second] = std::from_chars(comma + 1, end, *after);
-  return second == std::errc() && rest == end && *before > 0 && *after > 0;
+  // Beyond that, nobody counts anything; and nothing overflows.
+  auto counts = [](double units) { return units >= 1e-6 && units <= 1e18; };
+  return second == std::errc() && rest == end && counts(*before) && counts(*after);
 }
 
 }  // namespace
@@ -71,7 +73,8 @@ int main_diff(const Words& words) {
   options.metric = kMetrics.at(!metric.empty() ? metric : moments ? "live" : "peak");
   options.by = by == "function" ? By::kFunction : By::kSite;
   if (!per.empty() && !parse_units(per, &options.before_units, &options.after_units))
-    return complain(kUsage, fmt::format("--per '{}' is not two numbers; try 100,120", per));
+    return complain(
+        kUsage, fmt::format("--per '{}' is not two numbers from 1e-6 to 1e18; try 100,120", per));
   options.unchanged = json;
   if (moments && query_words.from.empty() && query_words.to.empty())
     return complain(kUsage,

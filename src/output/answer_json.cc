@@ -35,6 +35,7 @@ void write_cell(JsonWriter* json, const Cell& cell) {
   if (const auto* s = std::get_if<analyze::Share>(&cell))
     return json->value(
         s->whole == 0 ? 0.0 : static_cast<double>(s->part) / static_cast<double>(s->whole));
+  if (const auto* rate = std::get_if<analyze::Rate>(&cell)) return json->value(rate->amount, 15);
   if (const auto* stack = std::get_if<analyze::Stack>(&cell)) {
     json->begin_array();
     for (const NamedFrame& frame : (*stack)()) {

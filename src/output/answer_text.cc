@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "output/style.h"
 #include "output/words.h"
@@ -43,6 +44,14 @@ std::string place_text(const NamedFrame& frame, bool with_module = true, bool wi
   return printable(text);
 }
 
+std::string rate_text(const analyze::Rate& rate, Kind kind) {
+  double size = std::abs(rate.amount);
+  std::string text =
+      kind == Kind::kBytes ? analyze::bytes_rate_text(size) : analyze::rate_text(size);
+  if (!rate.difference) return text;
+  return rate.amount == 0 ? "=" : (rate.amount < 0 ? "-" : "+") + text;
+}
+
 std::string cell_text(const Cell& cell, Kind kind) {
   if (const auto* n = std::get_if<uint64_t>(&cell)) return number_text(*n, kind);
   if (const auto* n = std::get_if<int64_t>(&cell)) {
@@ -51,6 +60,7 @@ std::string cell_text(const Cell& cell, Kind kind) {
   }
   if (const auto* s = std::get_if<analyze::Share>(&cell)) return percent_text(s->part, s->whole);
   if (const auto* d = std::get_if<double>(&cell)) return fmt::format("{:.2f}", *d);
+  if (const auto* r = std::get_if<analyze::Rate>(&cell)) return rate_text(*r, kind);
   if (const auto* s = std::get_if<std::string>(&cell)) return printable(*s);
   if (const auto* f = std::get_if<NamedFrame>(&cell)) return printable(f->function);
   return "";

@@ -53,9 +53,9 @@ void JsonWriter::integer(bool negative, uint64_t bits) {
   raw(negative ? fmt::format("{}", static_cast<int64_t>(bits)) : fmt::format("{}", bits));
 }
 
-void JsonWriter::value(double number) {
+void JsonWriter::value(double number, int digits) {
   if (!std::isfinite(number)) return null();
-  raw(fmt::format("{:.6g}", number));
+  raw(fmt::format("{:.{}g}", number, digits));
 }
 
 void JsonWriter::value(std::string_view text) {

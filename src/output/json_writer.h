@@ -29,7 +29,7 @@ class JsonWriter {
   void value(std::string_view text);
   void value(const char* text) { value(std::string_view(text)); }
   void value(bool yes) { raw(yes ? "true" : "false"); }
-  void value(double number);
+  void value(double number, int digits = 6);
   void value(std::integral auto number) { integer(number < 0, static_cast<uint64_t>(number)); }
   void null() { raw("null"); }
   template <typename T>
