@@ -16,6 +16,7 @@ python3 - <<'P' || exit 1
 import json
 h, r = json.load(open("history.json")), json.load(open("report.json"))
 runs = h["runs"]
+assert h["malloscope"] == r["malloscope"], h["malloscope"]
 assert [x["trace"] for x in runs] == [f"runs/z{99 - n}.mscope" for n in (10, 12, 11, 40)], runs
 first, t = runs[0], r["totals"]
 for key in ("allocations", "allocated_bytes", "peak_bytes", "live_bytes", "temporary"):

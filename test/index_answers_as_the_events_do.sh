@@ -112,6 +112,10 @@ ls mine/malloscope/*.index >/dev/null || fail "no index in the cache"
 [ "$(ls sealed)" = other.mscope ] || fail "something was written into a sealed folder"
 chmod 700 sealed
 
+# What has no name that lasts gets none.
+MALLOSCOPE_INDEX=always "$malloscope" report /dev/stdin <other.mscope >/dev/null || fail "/dev/stdin: $?"
+[ -e /dev/stdin.index ] && rm /dev/stdin.index && fail "an index of /dev/stdin"
+
 # Small recordings leave nothing behind, unless told.
 rm -f ./*.index
 "$malloscope" report one.mscope >/dev/null

@@ -31,3 +31,24 @@ refused leaks t.mscope --suppressions /dev/zero
 refused report t.mscope --rules /dev/zero
 refused check t.mscope --budget /dev/zero
 "$malloscope" leaks t.mscope --sort bytes --columns bytes >/dev/null || fail "leaks --sort: $?"
+"$malloscope" report t.mscope --by site --columns function,peak_bytes >out || fail "--columns function: $?"
+"$malloscope" report t.mscope --by site --columns nonsense 2>err
+grep -q 'there are .*function' err || fail "--columns nonsense says $(cat err)"
+long=$(head -c 100000 /dev/zero | tr '\0' x)
+for option in --from --by --columns --no-such; do
+  "$malloscope" report t.mscope --stacks $option "$long" >/dev/null 2>err
+  same "exit code of $option with 100 kB" $? 2
+  [ "$(wc -c <err)" -lt 4000 ] || fail "$option: 100 kB are said back"
+done
+
+# A thread is meant by its name or its whole number; one that is not there is told.
+tid=$("$malloscope" info t.mscope --json | python3 -c 'import json, sys
+print(json.load(sys.stdin)["processes"][0]["threads"][0]["tid"])')
+for thread in "$tid" "^$tid\$" "${tid%?}."; do
+  "$malloscope" report t.mscope --metric allocations --by module --thread "$thread" --json >out 2>err ||
+    fail "--thread $thread: $?"
+  [ -s err ] && fail "--thread $thread says $(cat err)"
+  grep -q '"allocations": [1-9]' out || fail "--thread $thread finds nothing"
+done
+"$malloscope" report t.mscope --thread nobody >/dev/null 2>err || fail "--thread nobody: $?"
+grep -q 'no thread of t.mscope .* --thread nobody' err || fail "--thread nobody says $(cat err)"

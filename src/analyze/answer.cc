@@ -9,9 +9,14 @@
 namespace malloscope::analyze {
 namespace {
 
+// In JSON a frame is its function, with its place beside it.
+std::string_view name_of(const Column& column) {
+  return column.key == "frame" ? "function" : std::string_view(column.key);
+}
+
 size_t index_of(const Table& table, const std::string& key) {
   for (size_t i = 0; i < table.columns.size(); ++i)
-    if (table.columns[i].key == key) return i;
+    if (table.columns[i].key == key || name_of(table.columns[i]) == key) return i;
   return table.columns.size();
 }
 
@@ -21,12 +26,12 @@ bool comes_before(const Cell& a, const Cell& b) {
   if (const auto* n = std::get_if<uint64_t>(&a)) return *n > std::get<uint64_t>(b);
   if (const auto* n = std::get_if<int64_t>(&a)) return *n > std::get<int64_t>(b);
   if (const auto* n = std::get_if<double>(&a)) return *n > std::get<double>(b);
+  if (const auto* n = std::get_if<Rate>(&a)) return n->amount > std::get<Rate>(b).amount;
   if (const auto* n = std::get_if<Share>(&a)) return n->part > std::get<Share>(b).part;
   if (const auto* s = std::get_if<std::string>(&a)) return *s < std::get<std::string>(b);
   if (const auto* f = std::get_if<NamedFrame>(&a))
     return f->function < std::get<NamedFrame>(b).function;
   return false;
-  if (const auto* n = std::get_if<Rate>(&a)) return n->amount > std::get<Rate>(b).amount;
 }
 
 std::string known_keys(const Answer& answer) {
@@ -34,7 +39,8 @@ std::string known_keys(const Answer& answer) {
   std::set<std::string> seen;
   for (const Table& table : answer.tables)
     for (const Column& column : table.columns)
-      if (seen.insert(column.key).second) text += (text.empty() ? "" : ", ") + column.key;
+      if (std::string name(name_of(column)); seen.insert(name).second)
+        text += (text.empty() ? "" : ", ") + name;
   return text;
 }
 

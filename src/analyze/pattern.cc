@@ -24,6 +24,10 @@ bool Pattern::matches(std::string_view name) const {
   return re2::RE2::PartialMatch(piece(name), *compiled_);
 }
 
+bool Pattern::matches_whole(std::string_view name) const {
+  return re2::RE2::FullMatch(piece(name), *compiled_);
+}
+
 bool matches_any(const std::vector<Pattern>& patterns, std::string_view name) {
   return std::any_of(patterns.begin(), patterns.end(),
                      [&](const Pattern& pattern) { return pattern.matches(name); });

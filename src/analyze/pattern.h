@@ -24,6 +24,7 @@ class Pattern {
   static Result<Pattern> make(const std::string& text, std::string_view option);
 
   bool matches(std::string_view name) const;
+  bool matches_whole(std::string_view name) const;
   const std::string& text() const { return text_; }
 
  private:

@@ -70,5 +70,12 @@ TEST(Shape, NamesTheColumnsThereAre) {
   EXPECT_FALSE(shape(&answer, {{}, "nope", 0}));
 }
 
+TEST(Shape, KnowsAFrameByItsFunction) {
+  Answer answer = list();
+  answer.tables[0].columns[1] = {"frame", "site", Column::Kind::kFrame};
+  ASSERT_TRUE(shape(&answer, {{"function"}, "", 0}));
+  EXPECT_EQ(answer.tables[0].columns[0].key, "frame");
+}
+
 }  // namespace
 }  // namespace malloscope::analyze

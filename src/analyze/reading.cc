@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -64,6 +65,15 @@ static bool deserves_index(const trace::Overview& overview) {
   return overview.events > kManyEvents || (overview.events == 0 && overview.bytes > kManyBytes);
 }
 
+// Whether the name is of a file that will be there under that name: not /dev/stdin, not a pipe.
+static bool has_place(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::string folder = fs::absolute(path, error).lexically_normal().parent_path();
+  return fs::is_regular_file(path, error) && folder != "/dev" && folder != "/dev/fd" &&
+         !folder.starts_with("/proc/");
+}
+
 namespace {
 struct Indexed {
   trace::Tables tables;
@@ -77,10 +87,12 @@ static std::optional<Indexed> from_index(const std::string& path, const Query& q
                                          const TallyOptions& tally,
                                          const std::function<void(double)>& progress) {
   const char* word = std::getenv("MALLOSCOPE_INDEX");
-  if (!Index::suits(tally) || (word && std::string_view(word) == "never")) return std::nullopt;
+  if (!Index::suits(tally) || (word && std::string_view(word) == "never") || !has_place(path))
+    return std::nullopt;
   Result<trace::Overview> overview = trace::overview(path);
   if (!overview || !deserves_index(*overview)) return std::nullopt;
   IndexTimes times(overview->header, overview->end_tick);
+  if (window.from_bytes != Window::kNever || window.to_bytes != Window::kNever) return std::nullopt;
   if ((window.from_tick != 0 && !times.begins_step(window.from_tick)) ||
       (window.to_tick != UINT64_MAX && !times.is_cut(window.to_tick)))
     return std::nullopt;
@@ -92,7 +104,6 @@ static std::optional<Indexed> from_index(const std::string& path, const Query& q
     if (!tables) {
       trace::Listener nobody;
       Result<trace::Tables> read = trace::stream(path, &nobody, {{}, false});
-  if (window.from_bytes != Window::kNever || window.to_bytes != Window::kNever) return std::nullopt;
       if (!read) return nullptr;
       tables = std::move(*read);
     }

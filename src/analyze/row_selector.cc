@@ -5,18 +5,17 @@
 
 namespace malloscope::analyze {
 
-// By its name, or its number.
+bool is_meant(const trace::Thread& thread, const std::vector<Pattern>& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const Pattern& pattern) {
+    return pattern.matches(thread.name) || pattern.matches_whole(std::to_string(thread.tid));
+  });
+}
+
 bool RowSelector::thread_matches(ImageId image, ThreadId thread) {
   const std::vector<trace::Thread>& threads = reading_.tables().image(image).threads;
   if (raw(thread) == 0 || raw(thread) > threads.size()) return false;
   auto [known, fresh] = thread_matches_.try_emplace(uint64_t{raw(image)} << 32 | raw(thread));
-  if (fresh) {
-    const trace::Thread& found = threads[raw(thread) - 1];
-    std::string tid = std::to_string(found.tid);
-    known->second = std::any_of(threads_.begin(), threads_.end(), [&](const Pattern& pattern) {
-      return pattern.text() == tid || pattern.matches(found.name);
-    });
-  }
+  if (fresh) known->second = is_meant(threads[raw(thread) - 1], threads_);
   return known->second;
 }
 

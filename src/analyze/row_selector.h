@@ -16,6 +16,9 @@
 
 namespace malloscope::analyze {
 
+// A thread is meant by a part of its name, or by its whole number.
+bool is_meant(const trace::Thread& thread, const std::vector<Pattern>& patterns);
+
 class RowSelector {
  public:
   // `fold_plumbing`: frames of the allocator and the standard library on the inner end belong to

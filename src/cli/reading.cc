@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "analyze/row_selector.h"
 #include "cli/commands.h"
 #include "output/answer_json.h"
 #include "output/answer_text.h"
@@ -60,6 +61,21 @@ std::string pids_of(const trace::Tables& tables) {
   return text;
 }
 
+bool has_thread(const analyze::Reading& reading, const std::vector<analyze::Pattern>& patterns) {
+  for (const trace::Image* image : reading.selected())
+    for (const trace::Thread& thread : image->threads)
+      if (is_meant(thread, patterns)) return true;
+  return false;
+}
+
+// What was typed may be of any length and is in the sentence; its ends say enough.
+std::string cut_middle(const std::string& text) {
+  constexpr size_t kMost = 2000, kEnd = 500;
+  if (output::columns(text) <= kMost) return text;
+  return output::cut_end(text, kMost - kEnd) +
+         output::cut_beginning(text, kEnd).substr(std::string_view("...").size());
+}
+
 }  // namespace
 
 std::function<void(double)> progress_of(std::string_view what) {
@@ -72,7 +88,7 @@ std::function<void(double)> progress_of(std::string_view what) {
 
 int complain(int exit_code, std::string_view sentence) {
   // Not by fmt::print, which throws if nobody can read it: the exit code says enough then.
-  std::string text = fmt::format("malloscope: {}\n", output::printable(sentence));
+  std::string text = fmt::format("malloscope: {}\n", cut_middle(output::printable(sentence)));
   std::fwrite(text.data(), 1, text.size(), stderr);
   return exit_code;
 }
@@ -108,6 +124,10 @@ std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const anal
                                               tables.images.empty() ? "none" : pids_of(tables)));
     return nullptr;
   }
+  // No mistake in a diff, where a thread may be new.
+  if (!query.threads.empty() && !has_thread(**reading, query.threads))
+    complain(kOk, fmt::format("no thread of {} has a name or number that matches --thread {}", path,
+                              query.threads[0].text()));
   if (!tables.complete)
     complain(kOk, fmt::format("warning: {} is not complete: {}", path,
                               tables.incomplete_because.empty() ? "its end is missing"
@@ -141,7 +161,7 @@ int print_answer(analyze::Answer answer, const analyze::Shape& shape, bool json,
   if (json) {
     output::JsonWriter writer(&sink);
     writer.begin_object();
-    writer.member("malloscope", kVersion);
+    writer.member("malloscope", output::kJsonSchema);
     output::write_answer_members(answer, &writer);
     writer.end();
   } else {

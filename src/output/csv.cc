@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row a stack with all amounts, the place to blame and the stack itself, by the rules of
-// RFC 4180. Names come from the program that was recorded and spreadsheets run what begins with
-// = + - @, so such a name gets an apostrophe, by which they know text.
+// RFC 4180. Names come from the program that was recorded: what a terminal might obey is escaped,
+// and as spreadsheets run what begins with = + - @, such a name gets an apostrophe, by which they
+// know text.
 
 #include <fmt/format.h>
 
@@ -11,10 +12,10 @@
 namespace malloscope::output {
 
 static std::string cell(std::string_view text) {
-  std::string out = valid_utf8(text);
-  if (!out.empty() && std::string_view("=+-@\t\r").find(out[0]) != std::string_view::npos)
+  std::string out = printable(text);
+  if (!out.empty() && std::string_view("=+-@").find(out[0]) != std::string_view::npos)
     out.insert(0, 1, '\'');
-  if (out.find_first_of(",\"\n\r") == std::string::npos) return out;
+  if (out.find_first_of(",\"") == std::string::npos) return out;
   std::string quoted = "\"";
   for (char c : out) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + '"';
