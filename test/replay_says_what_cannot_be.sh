@@ -15,8 +15,8 @@ record a.mscope "$programs/passing" 3 20000
 "$malloscope" workload a.mscope -o a.mwork >out || fail "workload exits with $?"
 cp a.mscope before
 refused 2 "exists already" workload a.mscope -o a.mwork
-refused 2 "is what is to be read" workload a.mscope -o a.mscope --force
-refused 2 "is what is to be read" replay a.mscope -o a.mscope --force
+refused 2 "is the trace itself" workload a.mscope -o a.mscope --force
+refused 2 "is the trace itself" replay a.mscope -o a.mscope --force
 cmp -s a.mscope before || fail "the trace was changed"
 refused 3 "not" replay before.not
 refused 3 "not" replay "$programs/hello"

@@ -26,7 +26,7 @@ bool same_file(const std::string& a, const std::string& b) {
 std::string obstacle(const std::string& output, const std::vector<std::string>& inputs,
                      bool force) {
   if (output.empty()) return "-o needs a file name; it was empty";
-  if (output == "-") return "a trace cannot go to standard output; name a file with -o";
+  if (output == "-") return "it cannot go to standard output; name a file with -o";
   for (const std::string& input : inputs)
     if (same_file(input, output))
       return fmt::format("{} is {}; name another file with -o", output,

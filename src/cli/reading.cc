@@ -135,41 +135,40 @@ std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const anal
   return std::move(*reading);
 }
 
-int print_answer(analyze::Reading* reading, analyze::Answer answer, const analyze::Shape& shape,
-                 bool json, Color color, bool full_names) {
+namespace {
+
+// `preamble` writes what stands before the answer in JSON.
+int print(analyze::Answer answer, const analyze::Shape& shape, bool json,
+          output::TextOptions options, const std::function<void(output::JsonWriter*)>& preamble) {
   if (Result<void> shaped = analyze::shape(&answer, shape); !shaped)
     return complain(kUsage, shaped.error().sentence);
   output::FileSink sink(fileno(stdout), "stdout");
   if (json) {
     output::JsonWriter writer(&sink);
     writer.begin_object();
-    output::write_json_preamble(*reading, &writer);
+    preamble(&writer);
     output::write_answer_members(answer, &writer);
     writer.end();
   } else {
-    output::write_answer(answer, {wants_color(color, stdout), terminal_width(stdout), full_names},
-                         &sink);
+    output::write_answer(answer, options, &sink);
   }
   if (Result<void> done = sink.finish(); !done) return complain(kUnreadable, done.error().sentence);
   return kOk;
 }
 
+}  // namespace
+
+int print_answer(analyze::Reading* reading, analyze::Answer answer, const analyze::Shape& shape,
+                 bool json, Color color, bool full_names) {
+  return print(std::move(answer), shape, json,
+               {wants_color(color, stdout), terminal_width(stdout), full_names},
+               [&](output::JsonWriter* writer) { output::write_json_preamble(*reading, writer); });
+}
+
 int print_answer(analyze::Answer answer, const analyze::Shape& shape, bool json, Color color) {
-  if (Result<void> shaped = analyze::shape(&answer, shape); !shaped)
-    return complain(kUsage, shaped.error().sentence);
-  output::FileSink sink(fileno(stdout), "stdout");
-  if (json) {
-    output::JsonWriter writer(&sink);
-    writer.begin_object();
-    writer.member("malloscope", output::kJsonSchema);
-    output::write_answer_members(answer, &writer);
-    writer.end();
-  } else {
-    output::write_answer(answer, {wants_color(color, stdout), terminal_width(stdout), false},
-                         &sink);
-  }
-  if (Result<void> done = sink.finish(); !done) return complain(kUnreadable, done.error().sentence);
-  return kOk;
+  return print(
+      std::move(answer), shape, json, {wants_color(color, stdout), terminal_width(stdout), false},
+      [](output::JsonWriter* writer) { writer->member("malloscope", output::kJsonSchema); });
 }
 
 bool wants_color(Color color, std::FILE* stream) {

@@ -11,9 +11,11 @@
 #include "analyze/time_point.h"
 #include "base/whole_file.h"
 #include "cli/arguments.h"
+#include "cli/output_file.h"
 #include "cli/replay_answer.h"
 #include "cli/replay_input.h"
 #include "output/answer_json.h"
+#include "output/json.h"
 #include "output/json_writer.h"
 #include "output/sink.h"
 #include "output/words.h"
@@ -81,7 +83,7 @@ Result<void> store(const std::string& path, const analyze::Answer& answer) {
   output::StringSink sink;
   output::JsonWriter writer(&sink);
   writer.begin_object();
-  writer.member("malloscope", kVersion);
+  writer.member("malloscope", output::kJsonSchema);
   output::write_answer_members(answer, &writer);
   writer.end();
   WholeFile file(path);
@@ -165,9 +167,10 @@ int main_replay(const Words& words) {
     return complain(kUsage,
                     "malloscope-player is missing beside the recorder; install Malloscope "
                     "again");
-  if (std::string refusal = refusal_of(options.output, options.input.file, options.force);
-      !refusal.empty())
-    return complain(kUsage, refusal);
+  if (!options.output.empty())
+    if (std::string why = obstacle(options.output, {options.input.file}, options.force);
+        !why.empty())
+      return complain(kUsage, why);
   std::vector<std::string> notes;
   Result<std::vector<replay::Contender>> contenders = contenders_of(options, &notes);
   if (!contenders) return complain(kUsage, contenders.error().sentence);

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -77,16 +76,6 @@ void add_replay_input(CLI::App& app, ReplayInput* input) {
   app.add_option("--threads", input->threads, "recorded; or 1: all calls by one thread [recorded]")
       ->check(one_of({"recorded", "1"}))
       ->type_name("HOW");
-}
-
-std::string refusal_of(const std::string& output, const std::string& input, bool force) {
-  struct stat there = {}, original = {};
-  if (output.empty() || stat(output.c_str(), &there) != 0) return {};
-  if (!S_ISREG(there.st_mode)) return output + " is not a file; name one";
-  if (stat(input.c_str(), &original) == 0 && there.st_dev == original.st_dev &&
-      there.st_ino == original.st_ino)
-    return output + " is what is to be read; name another file";
-  return force ? "" : output + " exists already; --force overwrites it";
 }
 
 std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,

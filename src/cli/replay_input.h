@@ -22,9 +22,6 @@ struct ReplayInput {
 };
 void add_replay_input(CLI::App& app, ReplayInput* input);
 
-// Why `output` may not be written to; empty if it may, or is empty itself.
-std::string refusal_of(const std::string& output, const std::string& input, bool force);
-
 // The workload of a trace, written to `output`, or to a file without a name if that is empty; or
 // the one that `input` is. What was complained about is in `exit_code`; what the user should know
 // is added to `notes`.

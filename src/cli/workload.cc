@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "cli/arguments.h"
+#include "cli/output_file.h"
 #include "cli/replay_input.h"
 #include "output/sink.h"
 #include "output/words.h"
@@ -168,8 +169,9 @@ int main_workload(const Words& words) {
                         "  malloscope replay app.mwork --allocators glibc,jemalloc"))
     return *code;
 
-  if (std::string refusal = refusal_of(output, input.file, force); !refusal.empty())
-    return complain(kUsage, refusal);
+  if (!output.empty())
+    if (std::string why = obstacle(output, {input.file}, force); !why.empty())
+      return complain(kUsage, why);
   int exit_code = kOk;
   analyze::Answer answer;
   std::optional<replay::WorkloadReader> workload =

@@ -516,7 +516,8 @@ Result<Survey> survey(const std::string& trace, Progress progress) {
     Survey survey;
     void events(std::span<const Event> events) override { survey.add(events); }
   } surveyor;
-  Result<trace::Tables> tables = trace::stream(trace, &surveyor, {.progress = std::move(progress), .stacks = false});
+  Result<trace::Tables> tables =
+      trace::stream(trace, &surveyor, {.progress = std::move(progress), .stacks = false});
   if (!tables) return std::unexpected(tables.error());
   surveyor.survey.tables = std::move(*tables);
   return std::move(surveyor.survey);

@@ -57,7 +57,8 @@ static void work(unsigned seed, long rounds, size_t keeps) {
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   std::vector<std::thread> threads;
-  for (int i = 0; i < atoi(argv[1]); ++i) threads.emplace_back(work, i + 1, atol(argv[2]), argc > 3 ? atol(argv[3]) : 0);
+  for (int i = 0; i < atoi(argv[1]); ++i)
+    threads.emplace_back(work, i + 1, atol(argv[2]), argc > 3 ? atol(argv[3]) : 0);
   for (std::thread& thread : threads) thread.join();
   for (void* block : boxes) free(block);
 }
