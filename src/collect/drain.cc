@@ -110,6 +110,11 @@ uint32_t Drain::read_words(Lane& lane, DrainedImage& image, const uint64_t* word
   while (at < end) {
     uint64_t word = __atomic_load_n(&words[at], __ATOMIC_RELAXED);
     uint64_t tag = word_tag(word);
+    bool may_be_aligned = tag == kTagAlloc || (tag == kTagExtended && extended_kind(word) == kWide);
+    if (lane.alignment != 0 && !may_be_aligned) [[unlikely]] {
+      lane.garbled = true;
+      return end;
+    }
     if (tag == kTagExtended) {
       uint64_t count = extended_words(word);
       if (count == 0 || at + count > end) {
@@ -137,7 +142,7 @@ uint32_t Drain::read_words(Lane& lane, DrainedImage& image, const uint64_t* word
       }
       uint64_t block = __atomic_load_n(&words[at + 1], __ATOMIC_RELAXED);
       Op op = block_op(block);
-      if (op > Op::kNewArrayAligned) {
+      if (op > Op::kNewArrayAligned || !put_alignment(lane, Kind::kAlloc, op, tick)) {
         lane.garbled = true;
         return end;
       }
@@ -178,6 +183,16 @@ void Drain::put_free_stack(Lane& lane, uint64_t tick) {
   lane.free_stack = StackId::kNone;
 }
 
+// False if the event is not one that asks for an alignment, but is said to.
+bool Drain::put_alignment(Lane& lane, wire::Kind kind, wire::Op op, uint64_t tick) {
+  if (lane.alignment == 0) [[likely]]
+    return true;
+  if (kind != wire::Kind::kAlloc || !wire::is_aligned(op)) return false;
+  encoder_.alignment(tick, lane.alignment);
+  lane.alignment = 0;
+  return true;
+}
+
 bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* shared_words,
                           uint32_t count, uint64_t limit_tick, bool* stop) {
   using namespace wire;
@@ -204,6 +219,7 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
           (kind == Kind::kFree && (op < Op::kFree || op > Op::kDeleteArrayAligned)))
         return false;
       open_run(lane, image, tick);
+      if (!put_alignment(lane, kind, op, tick)) return false;
       if (kind == Kind::kFree) put_free_stack(lane, tick);
       if (makes_block)
         encoder_.block(code_of(kind, op), tick, words[2], words[3],
@@ -221,6 +237,10 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
     case kCallCycles:
       open_run(lane, image, lane.tick);
       encoder_.call_time(lane.tick, payload);
+      return true;
+    case kAlignment:
+      if (payload == 0 || payload > kMaxAlignmentLog2) return false;
+      lane.alignment = static_cast<uint8_t>(payload);
       return true;
     case kMappingEvent: {
       if (count != 6 || words[4] > UINT32_MAX) return false;

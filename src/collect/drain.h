@@ -80,6 +80,7 @@ class Drain {
     uint32_t at = 0;  // Words of the segment that have been read.
     uint64_t tick = 0;
     StackId free_stack = StackId::kNone;  // Of the free that is to come.
+    uint8_t alignment = 0;                // Of the very next event, if it is not 0.
     bool garbled = false;
     bool counted = false;  // ... in garbled_lanes.
   };
@@ -93,6 +94,7 @@ class Drain {
                      uint64_t limit_tick, bool* stop);
   void open_run(Lane& lane, DrainedImage& image, uint64_t tick);
   void put_free_stack(Lane& lane, uint64_t tick);
+  bool put_alignment(Lane& lane, wire::Kind kind, wire::Op op, uint64_t tick);
   void return_segment(uint32_t number);
   void write_events();
 

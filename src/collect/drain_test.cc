@@ -11,6 +11,8 @@
 
 #include <random>
 
+#include "trace/file_reader.h"
+#include "wire/decode.h"
 #include "wire/event.h"
 
 namespace malloscope::collect {
@@ -25,14 +27,17 @@ class DrainTest : public testing::Test {
     shared_ = wire::SharedMemory(memory_);
     char path[] = "/tmp/malloscope-drain-XXXXXX";
     int fd = mkstemp(path);
-    unlink(path);
+    path_ = path;
     file_ = std::make_unique<trace::FileWriter>(fd, path);
     drain_ = std::make_unique<Drain>(shared_, kSegments, file_.get());
     auto image = std::make_unique<DrainedImage>();
     image->id = ImageId{1};
     drain_->add_image(0, std::move(image));
   }
-  ~DrainTest() override { munmap(memory_, bytes_); }
+  ~DrainTest() override {
+    unlink(path_.c_str());
+    munmap(memory_, bytes_);
+  }
 
   // A lane of image slot 0 with one segment.
   wire::Segment& open_lane(uint32_t lane, uint32_t segment) {
@@ -50,6 +55,20 @@ class DrainTest : public testing::Test {
     return count;
   }
 
+  // All that was written so far.
+  std::vector<wire::Event> written() {
+    wire::DecodedChunk chunks;
+    wire::EventDecoder decoder;
+    auto reader = trace::FileReader::open(path_);
+    trace::Chunk chunk = {};
+    while (*reader->next(&chunk) == trace::Next::kChunk) {
+      if (chunk.type != wire::ChunkType::kEvents) continue;
+      EXPECT_TRUE(decoder.decode(chunk.payload, &chunks));
+    }
+    return chunks.events;
+  }
+
+  std::string path_;
   size_t bytes_ = wire::SharedMemory::bytes_for(kSegments);
   void* memory_;
   wire::SharedMemory shared_;
@@ -70,6 +89,73 @@ TEST_F(DrainTest, TakesOnlyWhatIsCommittedAndEarlyEnough) {
   segment.committed.store(10);
   drain_->pass(1000);
   EXPECT_EQ(drain_->events(), 10u);
+}
+
+// The words of an event, short and long.
+std::vector<uint64_t> short_block(wire::Op op, uint64_t ticks) {
+  return {wire::short_word(wire::kTagAlloc, 0x1000, ticks), wire::block_word(StackId{1}, op, 100)};
+}
+std::vector<uint64_t> wide_block(wire::Kind kind, wire::Op op, uint64_t tick) {
+  uint64_t payload = static_cast<uint64_t>(kind) << 8 | static_cast<uint64_t>(op);
+  return {wire::extended_word(wire::kWide, 5, payload), tick, 0x1008, uint64_t{5} << 32, 1};
+}
+
+TEST_F(DrainTest, TakesAnAlignmentForTheNextAllocationAlone) {
+  using wire::Op;
+  wire::Segment& segment = open_lane(3, 7);
+  uint32_t used = 0;
+  auto put = [&](const std::vector<uint64_t>& words) {
+    for (uint64_t word : words) segment.words[used++] = word;
+  };
+  auto align = [&](uint64_t log2) { put({wire::extended_word(wire::kAlignment, 1, log2)}); };
+  align(6), put(short_block(Op::kMemalign, 10));
+  put(short_block(Op::kMemalign, 10));
+  align(8), put(short_block(Op::kAlignedAlloc, 80));  // In the next pass.
+  put(short_block(Op::kMalloc, 0));
+  align(12), put(wide_block(wire::Kind::kAlloc, Op::kPosixMemalign, 300));
+  put(wide_block(wire::Kind::kAlloc, Op::kNewAligned, 300));
+  segment.committed.store(used);
+  drain_->pass(55);
+  EXPECT_EQ(drain_->events(), 2u);
+  drain_->pass(200);
+  EXPECT_EQ(drain_->events(), 4u);
+  drain_->pass(1000);
+  std::vector<uint64_t> alignments;
+  for (const wire::Event& event : written()) alignments.push_back(event.other);
+  EXPECT_EQ(alignments, (std::vector<uint64_t>{6, 0, 8, 0, 12, 0}));
+  EXPECT_EQ(drain_->image(0)->garbled_lanes, 0u);
+}
+
+TEST_F(DrainTest, GivesUpALaneWhoseAlignmentIsNobodys) {
+  using wire::Kind;
+  using wire::Op;
+  auto align = [](uint64_t log2) { return wire::extended_word(wire::kAlignment, 1, log2); };
+  std::vector<std::vector<uint64_t>> all = {
+      {align(6), wire::short_word(wire::kTagFirstFree, 0x1000, 1)},
+      {align(6), align(6)},
+      {align(6), wire::extended_word(wire::kTime, 2), 7},
+      {align(6), wire::extended_word(wire::kFreeStack, 1, 7)},
+      {align(0), align(0)},
+      {align(64), align(64)},
+  };
+  auto after_alignment = [&](std::vector<uint64_t> words) {
+    words.insert(words.begin(), align(6));
+    all.push_back(words);
+  };
+  after_alignment(short_block(Op::kMalloc, 1));
+  after_alignment(short_block(Op::kPvalloc, 1));
+  after_alignment(wide_block(Kind::kAlloc, Op::kNew, 1));
+  after_alignment(wide_block(Kind::kFree, Op::kFree, 1));
+  after_alignment(wide_block(Kind::kReallocEnd, Op::kRealloc, 1));
+  for (uint32_t i = 0; i < all.size(); ++i) {
+    wire::Segment& segment = open_lane(i, i + 1);
+    std::copy(all[i].begin(), all[i].end(), segment.words);
+    segment.committed.store(static_cast<uint32_t>(all[i].size()));
+    drain_->pass(1000);
+    EXPECT_EQ(drain_->image(0)->garbled_lanes, i + 1) << i;
+  }
+  EXPECT_EQ(drain_->events(), 0u);
+  EXPECT_TRUE(written().empty());
 }
 
 TEST_F(DrainTest, GivesBackEverythingAnImageOwned) {
@@ -93,7 +179,7 @@ TEST_F(DrainTest, SurvivesAMadTarget) {
     for (uint64_t& word : segment.words) {
       word = random();
       // Make the rare kinds common.
-      if (random() % 2) word = (word & ~uint64_t{0xfff}) | random() % 9 << 4;
+      if (random() % 2) word = (word & ~uint64_t{0xfff}) | random() % 12 << 4;
       if (random() % 2) word = word & ~(uint64_t{0xff0} << 12);
     }
     segment.committed.store(static_cast<uint32_t>(random()));

@@ -40,21 +40,26 @@ MSCOPE_EXPORT void* reallocarray(void* block, size_t count, size_t size) {
 }
 
 MSCOPE_EXPORT void* memalign(size_t alignment, size_t size) {
-  return allocate(Op::kMemalign, MSCOPE_FRAME, size,
-                  [=] { return real.memalign(alignment, size); });
+  return allocate(
+      Op::kMemalign, MSCOPE_FRAME, size, [=] { return real.memalign(alignment, size); },
+      Alignment(alignment));
 }
 
 MSCOPE_EXPORT void* aligned_alloc(size_t alignment, size_t size) {
-  return allocate(Op::kAlignedAlloc, MSCOPE_FRAME, size,
-                  [=] { return real.aligned_alloc(alignment, size); });
+  return allocate(
+      Op::kAlignedAlloc, MSCOPE_FRAME, size, [=] { return real.aligned_alloc(alignment, size); },
+      Alignment(alignment));
 }
 
 MSCOPE_EXPORT int posix_memalign(void** block, size_t alignment, size_t size) {
   int error = 0;
-  allocate(Op::kPosixMemalign, MSCOPE_FRAME, size, [=, &error]() -> void* {
-    error = real.posix_memalign(block, alignment, size);
-    return error == 0 ? *block : nullptr;
-  });
+  allocate(
+      Op::kPosixMemalign, MSCOPE_FRAME, size,
+      [=, &error]() -> void* {
+        error = real.posix_memalign(block, alignment, size);
+        return error == 0 ? *block : nullptr;
+      },
+      Alignment(alignment));
   return error;
 }
 

@@ -25,7 +25,7 @@ extern "C" [[gnu::visibility("hidden"), gnu::used]] _Unwind_Reason_Code mallosco
       --t->inner_hooks;
       return _URC_CONTINUE_UNWIND;
     }
-    record_block(t, t->op, t->outer, nullptr, t->size);
+    record_block_of_outer(t, nullptr, t->size);
     // The hook will not come back to say that it has left.
     leave(t);
   }
@@ -72,17 +72,22 @@ using DeleteAlignedNothrow = void (*)(void*, size_t, const void*);
     return allocate(Op::op, MSCOPE_FRAME, size,                                                  \
                     [=] { return call_new<NewNothrow>(Operator::which, size, size, nothrow); }); \
   }
-#define DEFINE_NEW_ALIGNED(symbol, op, which)                                                      \
-  MSCOPE_EXPORT void* symbol(size_t size, size_t alignment) {                                      \
-    NOTICE_EXCEPTIONS;                                                                             \
-    return allocate(Op::op, MSCOPE_FRAME, size,                                                    \
-                    [=] { return call_new<NewAligned>(Operator::which, size, size, alignment); }); \
+#define DEFINE_NEW_ALIGNED(symbol, op, which)                                         \
+  MSCOPE_EXPORT void* symbol(size_t size, size_t alignment) {                         \
+    NOTICE_EXCEPTIONS;                                                                \
+    return allocate(                                                                  \
+        Op::op, MSCOPE_FRAME, size,                                                   \
+        [=] { return call_new<NewAligned>(Operator::which, size, size, alignment); }, \
+        Alignment(alignment));                                                        \
   }
-#define DEFINE_NEW_ALIGNED_NOTHROW(symbol, op, which)                                      \
-  MSCOPE_EXPORT void* symbol(size_t size, size_t alignment, const void* nothrow) {         \
-    return allocate(Op::op, MSCOPE_FRAME, size, [=] {                                      \
-      return call_new<NewAlignedNothrow>(Operator::which, size, size, alignment, nothrow); \
-    });                                                                                    \
+#define DEFINE_NEW_ALIGNED_NOTHROW(symbol, op, which)                                          \
+  MSCOPE_EXPORT void* symbol(size_t size, size_t alignment, const void* nothrow) {             \
+    return allocate(                                                                           \
+        Op::op, MSCOPE_FRAME, size,                                                            \
+        [=] {                                                                                  \
+          return call_new<NewAlignedNothrow>(Operator::which, size, size, alignment, nothrow); \
+        },                                                                                     \
+        Alignment(alignment));                                                                 \
   }
 
 DEFINE_NEW(_Znwm, kNew, kNew)

@@ -147,18 +147,44 @@ bool LaneWriter::next_segment(uint32_t words) {
   return true;
 }
 
-bool LaneWriter::wide(wire::Kind kind, wire::Op op, uint64_t tick, uint64_t address, uint64_t size,
-                      StackId stack) {
-  if (tick < last_tick_) tick = last_tick_;  // A clock that went back is not believed.
-  if (!reserve(5)) return false;
-  uint64_t* at = words_ + used_;
-  at[0] = wire::extended_word(wire::kWide, 5,
+static constexpr uint32_t kWideWords = 5;
+
+static void write_wide(uint64_t* at, wire::Kind kind, wire::Op op, uint64_t tick, uint64_t address,
+                       uint64_t size, StackId stack) {
+  at[0] = wire::extended_word(wire::kWide, kWideWords,
                               static_cast<uint64_t>(kind) << 8 | static_cast<uint64_t>(op));
   at[1] = tick;
   at[2] = address;
   at[3] = size;
   at[4] = raw(stack);
-  commit(5, tick);
+}
+
+bool LaneWriter::wide(wire::Kind kind, wire::Op op, uint64_t tick, uint64_t address, uint64_t size,
+                      StackId stack) {
+  if (tick < last_tick_) tick = last_tick_;  // A clock that went back is not believed.
+  if (!reserve(kWideWords)) return false;
+  write_wide(words_ + used_, kind, op, tick, address, size, stack);
+  commit(kWideWords, tick);
+  return true;
+}
+
+// One commit: a signal handler may leave by longjmp after any instruction, and an alignment that
+// stood there alone would be taken for the next event's.
+bool LaneWriter::aligned_block(uint8_t alignment_log2, wire::Op op, uint64_t tick, uint64_t address,
+                               uint64_t size, StackId stack) {
+  if (tick < last_tick_) tick = last_tick_;
+  if (!reserve(1 + kWideWords)) return false;
+  uint64_t* at = words_ + used_;
+  at[0] = wire::extended_word(wire::kAlignment, 1, alignment_log2);
+  uint64_t ticks = tick - last_tick_;
+  if (fits_short(address, ticks, size, stack)) {
+    at[1] = wire::short_word(wire::kTagAlloc, address, ticks);
+    at[2] = wire::block_word(stack, op, size);
+    commit(1 + 2, tick);
+  } else {
+    write_wide(at + 1, wire::Kind::kAlloc, op, tick, address, size, stack);
+    commit(1 + kWideWords, tick);
+  }
   return true;
 }
 

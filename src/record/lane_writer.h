@@ -28,8 +28,7 @@ class LaneWriter {
   MSCOPE_FAST bool block(wire::Tag tag, wire::Op op, uint64_t tick, uint64_t address, uint64_t size,
                          StackId stack) {
     uint64_t ticks = tick - last_tick_;
-    if (wire::fits_short(address, ticks) && size <= wire::kMaxShortSize &&
-        raw(stack) <= wire::kMaxShortStack && used_ + 2 <= limit_) [[likely]] {
+    if (fits_short(address, ticks, size, stack) && used_ + 2 <= limit_) [[likely]] {
       uint64_t* at = words_ + used_;
       at[0] = wire::short_word(tag, address, ticks);
       at[1] = wire::block_word(stack, op, size);
@@ -39,6 +38,11 @@ class LaneWriter {
     wire::Kind kind = tag == wire::kTagAlloc ? wire::Kind::kAlloc : wire::Kind::kReallocEnd;
     return wide(kind, op, tick, address, size, stack);
   }
+
+  // An allocation by an aligned entry point. The alignment and the event are there together or not
+  // at all.
+  bool aligned_block(uint8_t alignment_log2, wire::Op op, uint64_t tick, uint64_t address,
+                     uint64_t size, StackId stack);
 
   // An event that ends one: a free, or with tag kTagReallocBegin the first half of a realloc.
   MSCOPE_FAST bool release(uint64_t tag, wire::Op op, uint64_t tick, uint64_t address) {
@@ -80,6 +84,11 @@ class LaneWriter {
   uint32_t number() const { return lane_; }
 
  private:
+  MSCOPE_FAST static bool fits_short(uint64_t address, uint64_t ticks, uint64_t size,
+                                     StackId stack) {
+    return wire::fits_short(address, ticks) && size <= wire::kMaxShortSize &&
+           raw(stack) <= wire::kMaxShortStack;
+  }
   MSCOPE_FAST void commit(uint32_t words, uint64_t tick) {
     used_ += words;
     last_tick_ = tick;

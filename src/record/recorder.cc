@@ -145,16 +145,37 @@ MSCOPE_FAST static void told_with_time(ThreadState* t) {
   }
 }
 
-void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size) {
+// `write` puts the event in the lane.
+template <typename Write>
+MSCOPE_FAST static void record_made(ThreadState* t, uintptr_t frame, void* block, Write&& write) {
   begin_recording(t, frame);
   uint64_t tick = tick_of(t, block, LastTouch::kMade);
   StackId stack;
-  if (!stack_of(t, frame, &stack) ||
-      !t->lane.block(wire::kTagAlloc, op, tick, reinterpret_cast<uintptr_t>(block), size, stack))
+  if (!stack_of(t, frame, &stack) || !write(tick, reinterpret_cast<uintptr_t>(block), stack))
     t->lane.count_drop();
   else
     told_with_time(t);
   end_recording(t);
+}
+
+void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size) {
+  record_made(t, frame, block, [=](uint64_t tick, uintptr_t address, StackId stack) {
+    return t->lane.block(wire::kTagAlloc, op, tick, address, size, stack);
+  });
+}
+
+void record_aligned_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size,
+                          uint8_t alignment_log2) {
+  record_made(t, frame, block, [=](uint64_t tick, uintptr_t address, StackId stack) {
+    return t->lane.aligned_block(alignment_log2, op, tick, address, size, stack);
+  });
+}
+
+void record_block_of_outer(ThreadState* t, void* block, size_t size) {
+  if (wire::is_aligned(t->op))
+    record_aligned_block(t, t->op, t->outer, block, size, t->alignment_log2);
+  else
+    record_block(t, t->op, t->outer, block, size);
 }
 
 void record_free(ThreadState* t, Op op, void* block, uintptr_t frame) {
@@ -248,7 +269,8 @@ Nested enter_nested(Op op, uintptr_t frame, void* freeing) {
                    .block = t->block,
                    .op = t->op,
                    .inner_hooks = t->inner_hooks,
-                   .more_blocks = t->more_blocks};
+                   .more_blocks = t->more_blocks,
+                   .alignment_log2 = t->alignment_log2};
   for (uint8_t i = 0; i < t->more_blocks; ++i) nested.more[i] = t->more[i];
   if (t->recording) {
     if (frame > t->recording && !on_alternate_stack()) {
@@ -309,6 +331,7 @@ void leave_nested(const Nested& nested) {
   t->op = nested.op;
   t->inner_hooks = nested.inner_hooks;
   t->more_blocks = nested.more_blocks;
+  t->alignment_log2 = nested.alignment_log2;
   for (uint8_t i = 0; i < nested.more_blocks; ++i) t->more[i] = nested.more[i];
   t->outer = nested.outer;
   if (t->tid == 0) [[unlikely]]

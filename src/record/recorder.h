@@ -89,6 +89,10 @@ StackId find_stack(void* thread_state, uint64_t hash);
 
 // Writes one event; `frame` is that of the outermost hook.
 void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size);
+void record_aligned_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size,
+                          uint8_t alignment_log2);
+// In the name of the outer hook, and with the alignment it was asked for, if it is an aligned one.
+MSCOPE_SLOW void record_block_of_outer(ThreadState* t, void* block, size_t size);
 void record_free(ThreadState* t, Op op, void* block, uintptr_t frame);
 
 // Calls of a hook that is not simply the outermost one. They decide which case
@@ -104,6 +108,7 @@ struct Nested {
   Op op = Op::kMalloc;
   uint8_t inner_hooks = 0;
   uint8_t more_blocks = 0;
+  uint8_t alignment_log2 = 0;
   void* more[ThreadState::kMoreBlocks] = {};
   bool ends_own = false;  // It frees or changes a block that an inner hook of the outer one made.
 };
@@ -140,9 +145,35 @@ MSCOPE_FAST void has_now_recorded(ThreadState* t, void* block) {
   t->block = block;
 }
 
+// What an entry point asks for besides a size. The aligned ones are told apart by type, so that
+// the others do nothing for them. A plain malloc inside an aligned hook that is made of it tells
+// no alignment: it was asked for none.
+struct AnyAlignment {
+  MSCOPE_FAST void keep(ThreadState*) const {}
+  MSCOPE_FAST void record(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size) const {
+    record_block(t, op, frame, block, size);
+  }
+  MSCOPE_FAST void record_inner(ThreadState* t, void* block, size_t size) const {
+    record_block(t, t->op, t->outer, block, size);
+  }
+};
+struct Alignment {
+  uint8_t log2;
+  MSCOPE_FAST explicit Alignment(size_t alignment) : log2(wire::alignment_log2(alignment)) {}
+  // For inner hooks. Once this one is entered: whoever interrupts it later puts back what was here.
+  MSCOPE_FAST void keep(ThreadState* t) const { t->alignment_log2 = log2; }
+  MSCOPE_FAST void record(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size) const {
+    record_aligned_block(t, op, frame, block, size, log2);
+  }
+  MSCOPE_FAST void record_inner(ThreadState* t, void* block, size_t size) const {
+    record_block_of_outer(t, block, size);
+  }
+};
+
 // An inner hook of another. A failure is the outer one's to tell: it may yet try again.
-template <typename Call>
-MSCOPE_FAST void* allocate_inner(ThreadState* t, uintptr_t frame, size_t size, Call&& call) {
+template <typename Call, typename Wish>
+MSCOPE_FAST void* allocate_inner(ThreadState* t, uintptr_t frame, size_t size, Call&& call,
+                                 Wish wish) {
   t->inner = 0;  // It may in turn call another of our hooks.
   ++t->inner_hooks;
   CallTimer timer;
@@ -151,43 +182,46 @@ MSCOPE_FAST void* allocate_inner(ThreadState* t, uintptr_t frame, size_t size, C
   --t->inner_hooks;
   t->inner = frame;
   if (block && !has_recorded(t, block)) {
-    record_block(t, t->op, t->outer, block, size);
+    wish.record_inner(t, block, size);
     has_now_recorded(t, block);
   }
   return block;
 }
 
 // Every allocating hook: `call` makes the real call and returns the block.
-template <typename Call>
-[[gnu::noinline, gnu::cold]] void* allocate_nested(Op op, uintptr_t frame, size_t size,
-                                                   Call&& call) {
+template <typename Call, typename Wish>
+[[gnu::noinline, gnu::cold]] void* allocate_nested(Op op, uintptr_t frame, size_t size, Call&& call,
+                                                   Wish wish) {
   Nested nested = enter_nested(op, frame, nullptr);
   ThreadState* t = nested.state;
   if (nested.role == Role::kForwardOnly) return call();
-  if (nested.role == Role::kInner) return allocate_inner(t, frame, size, std::forward<Call>(call));
+  if (nested.role == Role::kInner)
+    return allocate_inner(t, frame, size, std::forward<Call>(call), wish);
   t->size = size;
+  wish.keep(t);
   CallTimer timer;
   void* block = call();
   timer.stop(t);
-  if (!block || !has_recorded(t, block)) record_block(t, op, frame, block, size);
+  if (!block || !has_recorded(t, block)) wish.record(t, op, frame, block, size);
   leave_nested(nested);
   return block;
 }
 
-template <typename Call>
-MSCOPE_FAST void* allocate(Op op, uintptr_t frame, size_t size, Call&& call) {
+template <typename Call, typename Wish = AnyAlignment>
+MSCOPE_FAST void* allocate(Op op, uintptr_t frame, size_t size, Call&& call, Wish wish = {}) {
   ThreadState* t = thread;
   if (t->outer != ThreadState::kIdle) [[unlikely]] {
     if (is_plain_inner(t, frame) && t->inner == 0 && does(t->op) == Does::kMake)
-      return allocate_inner(t, frame, size, std::forward<Call>(call));
-    return allocate_nested(op, frame, size, std::forward<Call>(call));
+      return allocate_inner(t, frame, size, std::forward<Call>(call), wish);
+    return allocate_nested(op, frame, size, std::forward<Call>(call), wish);
   }
   enter(t, op, frame, size);
+  wish.keep(t);
   CallTimer timer;
   void* block = call();
   timer.stop(t);
   if (!block || !has_recorded(t, block)) [[likely]]
-    record_block(t, op, frame, block, size);
+    wish.record(t, op, frame, block, size);
   leave(t);
   return block;
 }

@@ -47,8 +47,9 @@ struct ThreadState {
   bool has_key;         // Thread exit will tell us.
   uint8_t exit_rounds;
   uint8_t nesting;
-  uint8_t inner_hooks;  // That have not returned yet.
-  uint8_t more_blocks;  // That inner hooks have recorded before `block`.
+  uint8_t inner_hooks;     // That have not returned yet.
+  uint8_t more_blocks;     // That inner hooks have recorded before `block`.
+  uint8_t alignment_log2;  // What the outer hook was asked for, if it is an aligned one.
   int tid;
   ThreadState* nested;  // For signal handlers that interrupt this one.
   uint64_t next_idle;   // In the list of states without a thread.

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <tuple>
+#include <vector>
 
 namespace malloscope::trace {
 namespace {
@@ -62,6 +64,39 @@ TEST_F(EventStream, ReadsAMergedTrace) {
   EXPECT_EQ(tables->runs[1].first_image, ImageId{2});
   EXPECT_EQ(tables->runs[1].images, 1u);
   EXPECT_GE(tables->runs[1].start_tick, tables->runs[0].end_tick);
+}
+
+// Of test/programs/aligned.cc.
+TEST_F(EventStream, ReadsWhichAlignmentsWereAskedFor) {
+  using wire::Op;
+  struct Aligned : Listener {
+    std::vector<std::tuple<Op, uint64_t, uint64_t>> calls;
+    void events(std::span<const wire::Event> events) override {
+      for (const wire::Event& e : events) {
+        if (e.kind != wire::Kind::kAlloc) continue;
+        if (wire::is_aligned(e.op) && e.address)
+          calls.emplace_back(e.op, uint64_t{1} << e.other, e.size);
+        else if (!wire::is_aligned(e.op))
+          EXPECT_EQ(e.other, 0u);
+        else
+          EXPECT_NE(e.other, 0u);
+      }
+    }
+  } aligned;
+  auto tables = stream(MSCOPE_SOURCE "/test/traces/v1-aligned.mscope", &aligned);
+  ASSERT_TRUE(tables) << tables.error().sentence;
+  EXPECT_TRUE(tables->complete);
+  decltype(aligned.calls) wanted = {
+      {Op::kMemalign, 64, 1001},         {Op::kMemalign, 64, 1002},
+      {Op::kMemalign, 2, 1003},          {Op::kMemalign, 65536, 1004},
+      {Op::kMemalign, 1 << 20, 5 << 20}, {Op::kMemalign, 512, 1005},
+      {Op::kAlignedAlloc, 256, 1280},    {Op::kAlignedAlloc, 32768, 65536},
+      {Op::kPosixMemalign, 4096, 1006},  {Op::kNewAligned, 128, 1152},
+      {Op::kNewAligned, 2048, 4096},     {Op::kNewArrayAligned, 8192, 8192},
+      {Op::kNewArrayAligned, 32, 1056},  {Op::kMemalign, 4096, 1008},
+      {Op::kNewAligned, 64, 64 << 20},
+  };
+  EXPECT_EQ(aligned.calls, wanted);
 }
 
 TEST_F(EventStream, ReadsAFileCutAnywhereUpToTheCut) {

@@ -109,7 +109,7 @@ class Output {
   }
 
  private:
-  static constexpr uint32_t kMostTags = 2;  // For one event: a free may have a stack.
+  static constexpr uint32_t kMostTags = 2;  // A free may have a stack, an allocation an alignment.
   static constexpr size_t kTypes = static_cast<size_t>(ChunkType::kRun) + 1;
 
   void flush(ChunkType type) {

@@ -55,10 +55,12 @@ inline constexpr uint8_t kAgeUnknown = 7;
 
 // A free of a null pointer has neither, so these are told by its high bits. They are not events
 // of their own but say more of one: where the free that follows was called (as an allocation's
-// stack is), and how many cycles the call before took (in the column of sizes).
+// stack is), how many cycles the call before took (in the column of sizes), and log2 of the
+// alignment that the next event, an allocation, asked for (there too, before the event's own size).
 inline constexpr uint8_t kFreeStackTag = kCodeFirstFreeOfNull | 1 << kAgeShift;
 inline constexpr uint8_t kSameFreeStackTag = kCodeFirstFreeOfNull | 2 << kAgeShift;
 inline constexpr uint8_t kCallTimeTag = kCodeFirstFreeOfNull | 3 << kAgeShift;
+inline constexpr uint8_t kAlignmentTag = kCodeFirstFreeOfNull | 4 << kAgeShift;
 
 inline constexpr uint8_t kLate = 255;
 

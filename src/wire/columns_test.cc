@@ -41,6 +41,7 @@ Event random_event(std::mt19937_64& random, uint64_t* tick) {
     default:
       e.kind = Kind::kAlloc;
       e.op = static_cast<Op>(random() % 13);
+      if (is_aligned(e.op) && random() % 4) e.other = 1 + random() % kMaxAlignmentLog2;
   }
   if (e.kind == Kind::kAlloc || e.kind == Kind::kReallocEnd) {
     e.size = regular ? random() % 4 * 24 : random();
@@ -76,6 +77,7 @@ TEST(Columns, GiveBackEveryFieldOfEveryEvent) {
       ASSERT_EQ(a.tick, b.tick) << i;
       ASSERT_EQ(a.address, b.address) << i;
       ASSERT_EQ(a.size, b.size) << i;
+      ASSERT_EQ(a.other, b.other) << i;
       ASSERT_EQ(a.stack, b.stack) << i;
       ASSERT_EQ(a.image, b.image) << i;
       ASSERT_EQ(a.thread, b.thread) << i;
@@ -83,6 +85,51 @@ TEST(Columns, GiveBackEveryFieldOfEveryEvent) {
       ASSERT_EQ(a.op, b.op) << i;
     }
   }
+}
+
+TEST(Columns, RefuseAnAlignmentWithoutItsAllocation) {
+  EventEncoder encoder;
+  EventDecoder decoder;
+  auto possible = [&](uint64_t log2, auto&& next) {
+    encoder.start_run(ImageId{1}, ThreadId{1}, 5);
+    encoder.alignment(6, log2);
+    next();
+    DecodedChunk out;
+    return decoder.decode(encoder.finish(), &out);
+  };
+  auto by = [&](Op op) {
+    return [&encoder, op] { encoder.block(static_cast<uint8_t>(op), 6, 0x1000, 100, 1); };
+  };
+  EXPECT_TRUE(possible(6, by(Op::kMemalign)));
+  EXPECT_TRUE(possible(kMaxAlignmentLog2, by(Op::kNewArrayAligned)));
+  EXPECT_FALSE(possible(0, by(Op::kMemalign)));
+  EXPECT_FALSE(possible(kMaxAlignmentLog2 + 1, by(Op::kMemalign)));
+  EXPECT_FALSE(possible(6, by(Op::kMalloc)));
+  EXPECT_FALSE(possible(6, by(Op::kValloc)));
+  EXPECT_FALSE(possible(6, [&] { encoder.release(kCodeFirstFree, 6, 0x1000); }));
+  EXPECT_FALSE(possible(6, [&] { encoder.block(kCodeReallocEnd, 6, 0x1000, 100, 1); }));
+  EXPECT_FALSE(possible(6, [&] { encoder.alignment(6, 6); }));
+  EXPECT_FALSE(possible(6, [] {}));
+  // It is not the next thread's either.
+  EXPECT_FALSE(possible(6, [&] {
+    encoder.start_run(ImageId{1}, ThreadId{2}, 6);
+    by(Op::kMemalign)();
+  }));
+}
+
+TEST(Alignment, IsRoundedUpAndNeverZero) {
+  EXPECT_EQ(alignment_log2(0), 1);
+  EXPECT_EQ(alignment_log2(1), 1);
+  EXPECT_EQ(alignment_log2(2), 1);
+  EXPECT_EQ(alignment_log2(3), 2);
+  for (int log2 = 2; log2 < 63; ++log2) {
+    uint64_t power = uint64_t{1} << log2;
+    EXPECT_EQ(alignment_log2(power), log2);
+    EXPECT_EQ(alignment_log2(power + 1), log2 + 1);
+    EXPECT_EQ(alignment_log2(2 * power - 1), log2 + 1);
+  }
+  EXPECT_EQ(alignment_log2(uint64_t{1} << 63), 63);
+  EXPECT_EQ(alignment_log2(UINT64_MAX), 63);  // No such block can be.
 }
 
 TEST(Columns, RefuseEveryCutPayload) {

@@ -102,6 +102,7 @@ bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], D
     return StackId{id};
   };
   StackId free_stack = StackId::kNone;  // Of the free to come.
+  uint64_t alignment = 0;               // Of the next event.
   for (uint32_t i = 0; i < run.count && ok; ++i) {
     uint8_t tag = *at[kTagColumn]++, code = tag & kCodeMask;
     uint8_t passed = *at[kTimeColumn]++;
@@ -115,6 +116,7 @@ bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], D
       event.op = code == kCodeReallocEnd        ? Op::kRealloc
                  : code == kCodeReallocarrayEnd ? Op::kReallocarray
                                                 : static_cast<Op>(code);
+      event.other = std::exchange(alignment, 0);
       event.stack = stack(tag & kStackPredicted);
       if (tag & kSizePredicted) {
         event.size = p.next_size(raw(event.stack));
@@ -130,6 +132,12 @@ bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], D
     } else if (tag == kCallTimeTag) {
       event.kind = Kind::kCallTime;
       event.size = varint(kSizeColumn);
+    } else if (tag == kAlignmentTag) {
+      alignment = varint(kSizeColumn);
+      if (alignment == 0 || alignment > kMaxAlignmentLog2 || i + 1 == run.count ||
+          !is_aligned(static_cast<Op>(*at[kTagColumn] & kCodeMask)))
+        return false;
+      out->events.pop_back();
     } else if (code >= kCodeFirstFreeOfNull) {
       if (tag != code) return false;
       event.kind = Kind::kFree;

@@ -63,11 +63,17 @@ class EventEncoder {
     at_[kSizeColumn] = put_varint(at_[kSizeColumn], cycles);
     put_tag_and_time(kCallTimeTag, tick);
   }
+  // Of the allocation that comes next, in the same run; is_aligned() must be true of its op.
+  void alignment(uint64_t tick, uint64_t log2) {
+    at_[kSizeColumn] = put_varint(at_[kSizeColumn], log2);
+    put_tag_and_time(kAlignmentTag, tick);
+  }
 
   // What EventDecoder makes of a chunk, but mappings, put back; image and thread are the run's.
   void put(const Event& event) {
     uint8_t code = code_of(event.kind, event.op);
     if (event.kind == Kind::kCallTime) return call_time(event.tick, event.size);
+    if (event.kind == Kind::kAlloc && event.other != 0) alignment(event.tick, event.other);
     if (event.kind == Kind::kAlloc || event.kind == Kind::kReallocEnd)
       return block(code, event.tick, event.address, event.size, raw(event.stack));
     if (event.stack != StackId::kNone) free_stack(event.tick, raw(event.stack));

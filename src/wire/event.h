@@ -94,6 +94,22 @@ inline constexpr const char* kOpNames[kOps] = {
     "sbrk",
 };
 
+// Whether the call says which alignment it wants. valloc and pvalloc always want a page's.
+MSCOPE_FAST constexpr bool is_aligned(Op op) {
+  return (op >= Op::kMemalign && op <= Op::kPosixMemalign) || op == Op::kNewAligned ||
+         op == Op::kNewArrayAligned;
+}
+
+inline constexpr int kMaxAlignmentLog2 = 63;
+
+// The base-2 logarithm of an alignment, rounded up as memalign does. At least 1, since 0 is for
+// those that were not recorded: no allocator's blocks lie at odd addresses.
+MSCOPE_FAST constexpr uint8_t alignment_log2(uint64_t alignment) {
+  if (alignment <= 2) return 1;
+  int log2 = 64 - __builtin_clzll(alignment - 1);
+  return static_cast<uint8_t>(log2 <= kMaxAlignmentLog2 ? log2 : kMaxAlignmentLog2);
+}
+
 enum class Kind : uint8_t {
   kAlloc,         // Stamped after the real call. Address 0: it failed.
   kFree,          // Stamped before the real call.
@@ -111,7 +127,8 @@ struct Event {
   uint64_t tick = 0;
   uint64_t address = 0;
   uint64_t size = 0;
-  uint64_t other = 0;              // mremap: the old address.
+  uint64_t other = 0;  // mremap: the old address. An allocation by an aligned entry point: log2 of
+                       // the alignment it asked for, or 0 if that was not recorded.
   StackId stack = StackId::kNone;  // Of a free only with --free-stacks.
   ThreadId thread = ThreadId::kNone;
   ImageId image = ImageId::kNone;
@@ -169,6 +186,8 @@ enum Extended : uint64_t {
                      // zeros; payload: the Obstacle of base/elf.h, or one of those below.
   kFreeStack = 8,    // payload: the stack of the free that follows.
   kCallCycles = 9,   // payload: how many cycles the call took whose event came last.
+  kAlignment = 10,   // payload: log2 of the alignment that the very next event asked for, which is
+                     // an allocation by an aligned entry point, committed together with this.
 };
 inline constexpr uint64_t kMaxPayload = (uint64_t{1} << 40) - 1;
 inline constexpr uint64_t kMaxExtendedWords = (1 << 12) - 1;
