@@ -145,30 +145,30 @@ MSCOPE_FAST static void told_with_time(ThreadState* t) {
   }
 }
 
-// `write` puts the event in the lane.
-template <typename Write>
-MSCOPE_FAST static void record_made(ThreadState* t, uintptr_t frame, void* block, Write&& write) {
+void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size) {
   begin_recording(t, frame);
   uint64_t tick = tick_of(t, block, LastTouch::kMade);
   StackId stack;
-  if (!stack_of(t, frame, &stack) || !write(tick, reinterpret_cast<uintptr_t>(block), stack))
+  if (!stack_of(t, frame, &stack) ||
+      !t->lane.block(wire::kTagAlloc, op, tick, reinterpret_cast<uintptr_t>(block), size, stack))
     t->lane.count_drop();
   else
     told_with_time(t);
   end_recording(t);
 }
 
-void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size) {
-  record_made(t, frame, block, [=](uint64_t tick, uintptr_t address, StackId stack) {
-    return t->lane.block(wire::kTagAlloc, op, tick, address, size, stack);
-  });
-}
-
 void record_aligned_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size,
                           uint8_t alignment_log2) {
-  record_made(t, frame, block, [=](uint64_t tick, uintptr_t address, StackId stack) {
-    return t->lane.aligned_block(alignment_log2, op, tick, address, size, stack);
-  });
+  begin_recording(t, frame);
+  uint64_t tick = tick_of(t, block, LastTouch::kMade);
+  StackId stack;
+  if (!stack_of(t, frame, &stack) ||
+      !t->lane.aligned_block(alignment_log2, op, tick, reinterpret_cast<uintptr_t>(block), size,
+                             stack))
+    t->lane.count_drop();
+  else
+    told_with_time(t);
+  end_recording(t);
 }
 
 void record_block_of_outer(ThreadState* t, void* block, size_t size) {
