@@ -25,10 +25,10 @@ WANTED
 asks_for_them() { # TRACE
   export WITNESS=$work/asked
   rm -f asked
-  "$malloscope" replay "$1" --allocators "$programs/libwitness.so" -o results >out 2>&1 ||
+  "$malloscope" replay "$1" --allocators "$programs/libwitness.so" --force -o results >out 2>&1 ||
     fail "replay $1: $(cat out)"
   diff asked wanted || fail "what $1 makes replay ask for (see above)"
-  "$malloscope" replay "$1" --verify --allocators glibc -o results >out 2>&1 ||
+  "$malloscope" replay "$1" --verify --allocators glibc --force -o results >out 2>&1 ||
     fail "replay --verify $1: $(cat out)"
 }
 

@@ -44,7 +44,7 @@ done
 
 # What is no allocator, or not there.
 echo nothing >text
-for a in "$programs/libbump.so:not an allocator" "text:not a shared library" \
+for a in "/lib/x86_64-linux-gnu/libm.so.6:not an allocator" "text:not a shared library" \
          "/nowhere/x.so:cannot be opened" "umalloc:neither a known"; do
   "$malloscope" replay a.mscope --allocators "${a%%:*}",glibc >out 2>said
   same "exit code, ${a%%:*}" $? 1

@@ -35,7 +35,8 @@ enum class Fault : uint32_t {
 // Logarithms of cycles in eighths: 8 of a power of two.
 inline constexpr int kCycleBuckets = 320;
 inline constexpr int kSizeClasses = 65;  // As analyze/tally.h has them: 0, then powers of two.
-// Calls for so many bytes are rare and dear: they are all timed, of the others one in kSampling.
+// Calls for so many bytes are rare and dear: they are all timed, of the others one in kSampling, or
+// more where there are few.
 inline constexpr uint64_t kLargeSize = 128 << 10;
 inline constexpr uint32_t kSampling = 64;
 
@@ -82,7 +83,8 @@ struct alignas(64) Board {
   uint32_t verify = 0;
   double speed = 0;         // 0: as fast as it goes. 1: as recorded.
   uint64_t trim_ticks = 0;  // 0: never.
-  uint32_t preloaded = 0;   // Whether there must be another allocator than libc's.
+  uint32_t sampling = kSampling;
+  uint32_t preloaded = 0;  // Whether there must be another allocator than libc's.
 
   // What it found.
   char library[256] = {};              // Where its malloc is from.

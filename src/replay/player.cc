@@ -144,6 +144,7 @@ class Player {
     size_t workspace = ZSTD_estimateDCtxSize();
     zstd_ = ZSTD_initStaticDCtx(own_memory(workspace), workspace);
     if (!zstd_) give_up(Fault::kNoMemory);
+    draw_sample();
   }
 
   uint32_t number() const { return number_; }
@@ -298,14 +299,14 @@ class Player {
 
   // --- Calls.
 
-  // Between one and twice kSampling less one, so that no rhythm of the program is met.
+  // After one to twice the mean less one, so that no rhythm of the program is met.
   bool draw_sample() {
     if (--until_sample_ > 0) [[likely]]
       return false;
     random_ ^= random_ << 13;
     random_ ^= random_ >> 7;
     random_ ^= random_ << 17;
-    until_sample_ = static_cast<uint32_t>(1 + random_ % (2 * kSampling - 1));
+    until_sample_ = static_cast<uint32_t>(1 + random_ % (2 * board->sampling - 1));
     return true;
   }
 
@@ -343,7 +344,7 @@ class Player {
       }
     }
     auto net = [](uint64_t cycles) { return cycles > timing_cycles ? cycles - timing_cycles : 0; };
-    add_times(op, kSampling, net(t1 - t0), net(t3 - t2));
+    add_times(op, board->sampling, net(t1 - t0), net(t3 - t2));
   }
 
   // The same by the kernel's clock of this thread: dear, as such a call is, and never interrupted.

@@ -26,6 +26,7 @@ namespace malloscope::replay {
 namespace {
 
 constexpr size_t kMostSamples = 1000;
+constexpr uint64_t kEnoughTimes = 50'000;
 
 // The player, and what is shared with it. Whatever happens, it is gone when this is.
 class Running {
@@ -106,6 +107,10 @@ Running::Running(const WorkloadReader& workload, const Setup& setup, const Trial
   board_->speed = options.speed;
   board_->trim_ticks = static_cast<uint64_t>(static_cast<double>(options.trim_every_ns) /
                                              workload.tail().ns_per_tick);
+  uint64_t calls = 0;
+  for (uint64_t of_kind : workload.tail().calls) calls += of_kind;
+  board_->sampling =
+      static_cast<uint32_t>(std::clamp<uint64_t>(calls / kEnoughTimes, 1, kSampling));
   board_->preloaded = !setup.library.empty();
 
   // The numbers that they have in the player.
