@@ -52,12 +52,13 @@ std::string count_text(uint64_t number, std::string_view one, std::string_view m
 }
 
 std::string rate_text(double amount) {
-  if (amount >= 99.95 && amount < 1.8e19) return grouped(static_cast<uint64_t>(amount + 0.5));
+  if (amount >= 99.95 && amount < 1.8e19) return grouped(static_cast<uint64_t>(std::round(amount)));
   return fmt::format("{:.3g}", amount);
 }
 
 std::string bytes_rate_text(double bytes) {
-  if (bytes >= 1023.5 && bytes < 1.8e19) return bytes_text(static_cast<uint64_t>(bytes + 0.5));
+  if (bytes >= 1023.5 && bytes < 1.8e19)
+    return bytes_text(static_cast<uint64_t>(std::round(bytes)));
   return rate_text(bytes) + " B";
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -194,7 +195,9 @@ int main_replay(const Words& words) {
                       options.pace,       options.interval_ms, options.verify, notes};
   analyze::Answer kept = replay_json(report);
   std::string path = options.output.empty() ? options.input.file + ".replay.json" : options.output;
-  Result<void> stored = store(path, kept);
+  // Earlier results are not lost by a name that was misspelt.
+  bool any = std::ranges::any_of(*contenders, [](const auto& c) { return c.typical(); });
+  Result<void> stored = any ? store(path, kept) : fail("nothing was replayed");
   if (!stored && !options.output.empty()) return complain(kUnreadable, stored.error().sentence);
   if (options.json) {
     exit_code = print_answer(std::move(kept), {}, true, options.color);

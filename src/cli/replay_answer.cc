@@ -60,6 +60,7 @@ Table contenders_table(const ReplayReport& report, const replay::Comparison& com
               {{"allocator", "allocator", Kind::kText},
                {"heap_rss", "heap RSS", Kind::kBytes},
                {"heap_rss_spread", "", Kind::kText, repeated, true},
+               {"ideal", "ideal", Kind::kBytes, true, true},
                {"rss_by_ideal", "RSS/ideal", Kind::kRatio},
                {"end_rss", "at end", Kind::kBytes, true, true},
                {"allocator_time", "allocator", Kind::kDuration},
@@ -80,10 +81,10 @@ Table contenders_table(const ReplayReport& report, const replay::Comparison& com
     }
     Spread rss = heap_rss(contender), time = allocator_time(contender);
     table.rows.push_back(
-        {{contender.name(), rounded(rss.median), spread_text(rss), fragmentation_at_peak(*trial),
-          trial->heap_end_rss_bytes, rounded(time.median), spread_text(time),
-          ratio(rounded(time.median), trial->calls), rounded(wall_time(contender).median),
-          trial->cpu_ns}});
+        {{contender.name(), rounded(rss.median), spread_text(rss), trial->max_ideal_bytes,
+          ratio(rounded(rss.median), trial->max_ideal_bytes), trial->heap_end_rss_bytes,
+          rounded(time.median), spread_text(time), ratio(rounded(time.median), trial->calls),
+          rounded(wall_time(contender).median), trial->cpu_ns}});
   }
   return table;
 }

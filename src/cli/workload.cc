@@ -68,7 +68,8 @@ Table sizes_table(const replay::Statistics& statistics, size_t top) {
     if (top != 0 && table.rows.size() == top) break;
     table.rows.push_back({{size, calls, analyze::Share{calls, statistics.all.count}}});
   }
-  table.left_out = sizes.size() - table.rows.size();
+  if (table.rows.size() < sizes.size())
+    table.title = fmt::format("Commonest sizes, {} of {}", table.rows.size(), sizes.size());
   table.list = false;
   return table;
 }

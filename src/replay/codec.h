@@ -145,7 +145,7 @@ inline bool TrackDecoder::read_one(Op* op) {
     case OpKind::kPosixMemalign:
       op->size = number(kSizeColumn);
       op->alignment_log2 = static_cast<uint8_t>(number(kSizeColumn));
-      bad_ |= op->alignment_log2 > 47;
+      bad_ |= op->alignment_log2 > kMaxAlignmentLog2;
       memory_.made(op->slot = take());
       break;
     case OpKind::kRealloc:

@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kNoise = 0.02;
 constexpr double kNoiseOfOne = 0.10;
+constexpr double kAlike = 0.05;  // Nearer than that, nobody minds.
 
 template <typename Figure>
 Spread spread(const Contender& contender, Figure&& figure) {
@@ -92,16 +93,17 @@ Comparison compare(const std::vector<Contender>& contenders) {
   const Contender& leanest = contenders[result.by_memory.front()];
   bool faster = differ(allocator_time(base), allocator_time(fastest), repeated);
   bool leaner = differ(heap_rss(base), heap_rss(leanest), repeated);
-  // The others of the first rank: no better than the best but for chance.
   auto says = [&](const Contender& best) {
-    std::string time =
-        differ(allocator_time(base), allocator_time(best), repeated)
-            ? change(allocator_time(base), allocator_time(best)) + " time in the allocator"
-            : "about as much time in the allocator";
-    std::string memory = differ(heap_rss(base), heap_rss(best), repeated)
-                             ? change(heap_rss(base), heap_rss(best)) + " memory at the peak"
-                             : "about as much memory at the peak";
-    return fmt::format("{} takes {} and {}", best.name(), time, memory);
+    auto figure = [&](Spread (*of)(const Contender&), std::string_view what) {
+      Spread from = of(base), to = of(best);
+      if (differ(from, to, repeated)) return fmt::format("{} {}", change(from, to), what);
+      if (from.median > 0 && std::abs(to.median / from.median - 1) < kAlike)
+        return fmt::format("about as much {}", what);
+      return fmt::format("{} {} (which may be chance)", change(from, to), what);
+    };
+    return fmt::format("{} takes {} and {}", best.name(),
+                       figure(allocator_time, "time in the allocator"),
+                       figure(heap_rss, "memory at the peak"));
   };
   if (!faster && !leaner)
     result.advice = fmt::format(

@@ -214,7 +214,8 @@ class TrackPlanner : public Planner {
   uint8_t alignment_log2(const Event& event) const {
     if (!is_aligned(kind_of(event.op))) return 0;
     if (event.op == wire::Op::kValloc || event.op == wire::Op::kPvalloc) return 12;
-    if (event.other != 0) return static_cast<uint8_t>(event.other);
+    if (event.other != 0)
+      return static_cast<uint8_t>(std::min<uint64_t>(event.other, kMaxAlignmentLog2));
     // Recorded before alignments were: what the address allows, up to a page.
     return static_cast<uint8_t>(
         std::clamp(event.address ? __builtin_ctzll(event.address) : 4, 4, 12));
@@ -363,8 +364,10 @@ class TrackPlanner : public Planner {
     // The first is the main thread's, which stays.
     for (uint32_t i = 1; i < tracks_.size() && track == kNoTrack; ++i)
       if (tracks_[i]->free_from < event.tick) track = i;
-    ++threads_;
-    bool first = threads_ == 1;
+    // What was called after its thread had ended is told as of one that has no number.
+    const auto& known = survey_.tables.image(options_.image).threads;
+    threads_ += thread == 0 || thread > known.size() || known[thread - 1].tid != 0;
+    bool first = std::exchange(is_first_, false);
     if (first && !tracks_.empty()) {
       track = 0;  // It has built up the heap.
     } else if (track != kNoTrack) {
@@ -473,7 +476,8 @@ class TrackPlanner : public Planner {
   std::vector<std::unique_ptr<Track>> tracks_;
   size_t remembered_ = 16;
   uint32_t threads_ = 0;
-  uint32_t latest_ = 0;  // The track that was called last.
+  bool is_first_ = true;  // The next thread.
+  uint32_t latest_ = 0;   // The track that was called last.
   uint64_t slots_ = 0;
   uint64_t ideal_ = 0;
   uint64_t start_tick_ = 0, last_tick_ = 0;

@@ -42,6 +42,8 @@ enum class OpKind : uint8_t {
 };
 inline constexpr int kOpKinds = 15;
 inline constexpr int kCallKinds = 9;
+// More than an address has.
+inline constexpr uint8_t kMaxAlignmentLog2 = 47;
 
 constexpr bool is_call(OpKind kind) { return static_cast<int>(kind) < kCallKinds; }
 constexpr bool makes_block(OpKind kind) { return kind <= OpKind::kPosixMemalign; }
