@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // build: -O2
 // Threads allocate, reallocate and free, and pass blocks on to each other through boxes: most are
-// freed by another thread than made them. passing THREADS ROUNDS [BLOCKS], which each keeps
+// freed by another thread than made them. passing [THREADS [ROUNDS [BLOCKS]]], which each keeps
 #include <cstdlib>
 #include <mutex>
 #include <random>
@@ -55,10 +55,11 @@ static void work(unsigned seed, long rounds, size_t keeps) {
 }
 
 int main(int argc, char** argv) {
-  if (argc < 3) return 2;
+  int count = argc > 1 ? atoi(argv[1]) : 4;
+  long rounds = argc > 2 ? atol(argv[2]) : 1000;
+  long keeps = argc > 3 ? atol(argv[3]) : 0;
   std::vector<std::thread> threads;
-  for (int i = 0; i < atoi(argv[1]); ++i)
-    threads.emplace_back(work, i + 1, atol(argv[2]), argc > 3 ? atol(argv[3]) : 0);
+  for (int i = 0; i < count; ++i) threads.emplace_back(work, i + 1, rounds, keeps);
   for (std::thread& thread : threads) thread.join();
   for (void* block : boxes) free(block);
 }
