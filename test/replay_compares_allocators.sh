@@ -23,10 +23,13 @@ CHECK
 grep -q "4 of 4 allocators passed" said || fail "verify: $(cat said)"
 
 # What is broken is caught, and the other row still comes.
-for fault in overlap misaligned dirty forgets; do
-  BROKEN=$fault "$malloscope" replay a.mscope --allocators glibc,"$programs/libbroken.so" --verify \
+record one.mscope "$programs/passing" 1 20000
+for f in overlap:overwritten misaligned:aligned "dirty:not zero" forgets:lost; do
+  fault=${f%%:*}
+  BROKEN=$fault "$malloscope" replay one.mscope --allocators glibc,"$programs/libbroken.so" --verify \
     --json >r.json 2>said
   same "exit code, $fault" $? 1
+  grep -q "libbroken.so: .*${f#*:}" said || fail "$fault: $(cat said)"
   /usr/bin/python3 -c '
 import json
 runs = json.load(open("r.json"))["runs"]

@@ -10,6 +10,12 @@ round_trip() { # PROGRAM ARGUMENTS...
   "$malloscope" workload a.mwork --dump >a.ops || fail "dump exits with $?"
   record b.mscope "$malloscope" replay a.mwork -o r.json --force >said ||
     fail "replay exits with $?: $(cat said)"
+  # The sum of what is live, to the byte, if nobody else could have been ahead.
+  /usr/bin/python3 -c '
+import json
+r = json.load(open("r.json"))
+one = r["workload"]["threads"] > 1 or r["runs"][0]["max_ideal_bytes"] == r["workload"]["max_ideal_bytes"]
+assert one, (r["workload"], r["runs"])' || fail "$*: another peak"
   player=$("$malloscope" info b.mscope --json | /usr/bin/python3 -c '
 import json, sys
 print([p["pid"] for p in json.load(sys.stdin)["processes"] if "player" in p["executable"]][0])') ||
@@ -54,6 +60,7 @@ round_trip "$programs/reallocs"
 round_trip "$programs/hello" 0
 round_trip /usr/bin/python3 -c 'print(sum(len(str(i)) for i in range(20000)))'
 round_trip "$programs/passing" 4 20000
+round_trip "$programs/passing" 1 20000
 
 # One thread: the sum of what is live is the program's own, to the byte, and runs are all alike.
 record p.mscope /usr/bin/python3 -c 'x = [str(i) for i in range(50000)]; del x[::2]'

@@ -53,7 +53,10 @@ int posix_memalign(void** block, size_t alignment, size_t size) {
   *block = memalign(alignment, size);
   return 0;
 }
-void* calloc(size_t count, size_t size) { return memalign(16, count * size); }
+void* calloc(size_t count, size_t size) {
+  void* block = memalign(16, count * size);
+  return now("dirty") ? block : memset(block, 0, count * size);
+}
 void free(void* block) { (void)block; }
 void* realloc(void* block, size_t size) {
   void* fresh = malloc(size);
