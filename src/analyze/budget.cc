@@ -80,10 +80,11 @@ void judge_leaks(Reading* reading, const Query& query, const Suppressions& suppr
   Leaks leaks = find_leaks(reading, query, verdict->limit.within, suppressions);
   verdict->value = leaks.total.blocks;
   const std::string& within = verdict->limit.within[0].text();
+  verdict->unproven = leaks.nothing_within;
   verdict->sentence =
-      leaks.total.blocks == 0
-          ? fmt::format("no leaks within `{}`{}", within,
-                        leaks.nothing_within ? ", which no stack has" : "")
+      leaks.nothing_within ? nothing_within_text(verdict->limit.within)
+      : leaks.total.blocks == 0
+          ? fmt::format("no leaks within `{}`", within)
           : fmt::format("{}, {} unique, {}, within `{}`",
                         count_text(leaks.total.blocks, "leak", "leaks"),
                         grouped(leaks.total.unique), bytes_text(leaks.total.bytes), within);
@@ -201,7 +202,7 @@ std::vector<Verdict> judge(Reading* reading, const Query& query, const std::vect
     std::string found = kind.kind == Kind::kBytes
                             ? fmt::format("{} {}", text(verdict.value), kind.noun)
                             : count_text(verdict.value, kind.one, kind.noun);
-    if (verdict.kept()) {
+    if (!verdict.exceeded()) {
       verdict.sentence = fmt::format("{}, within {}{}", found, text(limit.most), left_out);
       verdict.sites.clear();
       continue;
@@ -218,14 +219,17 @@ std::vector<Verdict> judge(Reading* reading, const Query& query, const std::vect
 }
 
 Answer budget_answer(const std::vector<Verdict>& verdicts, bool for_programs) {
-  auto exceeded = static_cast<uint64_t>(std::count_if(
-      verdicts.begin(), verdicts.end(), [](const Verdict& verdict) { return !verdict.kept(); }));
+  uint64_t exceeded = 0, unproven = 0;
+  for (const Verdict& verdict : verdicts)
+    exceeded += verdict.exceeded(), unproven += verdict.unproven;
+  std::string all = count_text(verdicts.size(), "limit", "limits");
   Answer answer;
-  answer.headline = exceeded == 0
-                        ? fmt::format("{} kept", count_text(verdicts.size(), "limit", "limits"))
-                        : fmt::format("{} of {} exceeded", exceeded,
-                                      count_text(verdicts.size(), "limit", "limits"));
-  answer.facts = {{"totals.limits", uint64_t{verdicts.size()}}, {"totals.exceeded", exceeded}};
+  answer.headline = exceeded > 0   ? fmt::format("{} of {} exceeded", exceeded, all)
+                    : unproven > 0 ? fmt::format("{} of {} could not be proven", unproven, all)
+                                   : fmt::format("{} kept", all);
+  answer.facts = {{"totals.limits", uint64_t{verdicts.size()}},
+                  {"totals.exceeded", exceeded},
+                  {"totals.unproven", unproven}};
 
   Table limits;
   limits.key = "limits";
@@ -244,11 +248,13 @@ Answer budget_answer(const std::vector<Verdict>& verdicts, bool for_programs) {
   std::vector<Table> each;
   for (const Verdict& verdict : verdicts) {
     TableRow row;
-    row.cells = {std::string(verdict.kept() ? "ok" : "EXCEEDED"),
+    row.cells = {std::string(verdict.exceeded() ? "EXCEEDED"
+                             : verdict.unproven ? "UNPROVEN"
+                                                : "ok"),
                  verdict.limit.text,
                  verdict.limit.most,
                  verdict.value,
-                 verdict.kept() ? uint64_t{0} : verdict.value - verdict.limit.most,
+                 verdict.exceeded() ? verdict.value - verdict.limit.most : uint64_t{0},
                  verdict.sentence};
     limits.rows.push_back(std::move(row));
     if (!for_programs) sites.rows.clear();

@@ -47,8 +47,11 @@ struct Verdict {
   uint64_t value = 0;
   std::vector<Responsible> sites;
   std::string sentence;  // "68.8 MiB at the peak, 36.8 MiB more than 32.0 MiB".
+  // What the limit is about is not in the recording: a misspelt name would be kept for ever.
+  bool unproven = false;
 
-  bool kept() const { return value <= limit.most; }
+  bool exceeded() const { return value > limit.most; }
+  bool kept() const { return !exceeded() && !unproven; }
 };
 
 // `query` is what the reading was made by; it must not have left anything out.

@@ -46,6 +46,8 @@ class Naming {
   virtual bool is_plumbing(const std::string& function, const std::string& module) = 0;
   // Why a module has few names or none, as a sentence; empty if all is known.
   virtual std::string remark(const symbols::ModuleFile& module) { return (void)module, ""; }
+  // Whether none of a module's functions have names.
+  virtual bool nameless(const symbols::ModuleFile& module) { return (void)module, false; }
 };
 
 class FrameTable {

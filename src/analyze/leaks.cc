@@ -279,7 +279,7 @@ class View {
   void add_notes(Answer* answer) const {
     if (leaks_.nothing_within)
       answer->notes.push_back(
-          fmt::format("No stack has a function that matches {}.", within_text(view_.within)));
+          fmt::format("That proves nothing: {}.", nothing_within_text(view_.within)));
     if (leaks_.undecided.unique > 0)
       answer->notes.push_back(fmt::format(
           "{} ({}, {}) could not be judged: {} outer end was not recorded, and {} may lie "
@@ -317,6 +317,13 @@ Recurrence recurrence(uint32_t periods) {
   constexpr uint32_t kLate = 0b11U << (kPeriods - 2);
   return count * 2 >= static_cast<int>(kPeriods) && (periods & kLate) ? Recurrence::kGrowing
                                                                       : Recurrence::kRepeated;
+}
+
+std::string nothing_within_text(const std::vector<Pattern>& within) {
+  return fmt::format(
+      "no stack has a function that matches {} (misspelt, of a module without names, or it "
+      "allocated nothing)",
+      within_text(within));
 }
 
 void ask_for_leaks(Query* query) {

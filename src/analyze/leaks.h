@@ -56,6 +56,9 @@ struct Leaks {
   LeakSums undecided;
 };
 
+// Why Leaks::nothing_within may be, as a sentence without a full stop.
+std::string nothing_within_text(const std::vector<Pattern>& within);
+
 // For Query::tally, before the trace is read.
 void ask_for_leaks(Query* query);
 

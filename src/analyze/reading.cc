@@ -179,7 +179,11 @@ Row Reading::with_details(Row row, SoFar* sums) const {
 }
 
 FrameTable& Reading::frames() {
-  if (!std::exchange(prepared_, true)) naming_->prepare(places_of(selected()));
+  if (!std::exchange(prepared_, true)) {
+    std::vector<symbols::Symbolizer::Request> places = places_of(selected());
+    for (const symbols::Symbolizer::Request& place : places) modules_.push_back(place.file);
+    naming_->prepare(std::move(places));
+  }
   return frames_;
 }
 
@@ -193,6 +197,21 @@ std::string Reading::remark(const std::string& module_path) {
     for (const trace::Module& module : image.modules)
       if (module.path == module_path) return naming_->remark({module.path, module.build_id});
   return "";
+}
+
+std::vector<std::string> Reading::missing_names() const {
+  std::vector<std::string> sentences;
+  for (const symbols::ModuleFile& module : modules_)
+    if (std::string why = naming_->nameless(module) ? naming_->remark(module) : ""; !why.empty())
+      sentences.push_back(std::move(why));
+  constexpr size_t kMost = 3;
+  if (sentences.size() > kMost + 1) {
+    std::string rest =
+        fmt::format("Of {} more modules no names are known.", sentences.size() - kMost);
+    sentences.resize(kMost);
+    sentences.push_back(std::move(rest));
+  }
+  return sentences;
 }
 
 std::vector<const trace::Image*> Reading::selected() const {

@@ -48,6 +48,9 @@ class Reading {
   const std::vector<Site>& sites();
   // Why the functions or lines of a module are not known, as a sentence, or empty.
   std::string remark(const std::string& module_path);
+  // Sentences on modules that stacks go through and whose functions are only addresses: what is
+  // asked by name is not found there. Empty as long as no names were looked up.
+  std::vector<std::string> missing_names() const;
   std::vector<const trace::Image*> selected() const;
   // Ticks of the recording's end, or of the last thing known if it was cut short.
   uint64_t end_tick() const;
@@ -66,6 +69,7 @@ class Reading {
   std::unique_ptr<Naming> naming_;
   FrameTable frames_;
   bool prepared_ = false;
+  std::vector<symbols::ModuleFile> modules_;  // That stacks go through, once they have names.
   std::optional<std::vector<Site>> sites_;
 };
 

@@ -112,4 +112,9 @@ std::string SymbolNaming::remark(const symbols::ModuleFile& module) {
   return symbolizer_.remark(symbolizer_.add_module(module));
 }
 
+bool SymbolNaming::nameless(const symbols::ModuleFile& module) {
+  return !told(module) &&
+         symbolizer_.detail(symbolizer_.add_module(module)) == symbols::Detail::kNone;
+}
+
 }  // namespace malloscope::analyze

@@ -33,6 +33,7 @@ class SymbolNaming : public Naming {
   void prepare(std::vector<symbols::Symbolizer::Request> places) override;
   bool is_plumbing(const std::string& function, const std::string& module) override;
   std::string remark(const symbols::ModuleFile& module) override;
+  bool nameless(const symbols::ModuleFile& module) override;
 
  private:
   // What the trace says of a module, if that is more than its files do; else nullptr.

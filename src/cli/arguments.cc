@@ -67,8 +67,9 @@ CLI::Option* add_process(CLI::App& app, std::optional<int>* pid) {
 static constexpr const char* kNames = "Names";
 
 void add_symbols(CLI::App& app, symbols::SymbolOptions* options, bool* no_cache) {
-  app.add_option("--debug-dir", options->debug_dirs,
-                 "Folder with separate debug files, besides /usr/lib/debug")
+  app.add_option(
+         "--debug-dir", options->debug_dirs,
+         "Folder with debug files, or with programs and\nlibraries as they were when recorded")
       ->type_name("DIR")
       ->allow_extra_args(false)
       ->check(CLI::ExistingDirectory.description(""))

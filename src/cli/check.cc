@@ -30,6 +30,8 @@ struct CheckOptions {
   std::vector<std::pair<std::string, std::vector<std::string>>> limits;
   std::vector<std::string> budgets;
   std::string junit, sarif;
+  symbols::SymbolOptions symbols;
+  bool no_cache = false;
 };
 
 Result<std::vector<analyze::Limit>> limits_of(const CheckOptions& options) {
@@ -90,7 +92,7 @@ int main_check(const Words& words) {
   CheckOptions options;
   CLI::App app(
       "Whether a recording keeps its limits. Exit code 1 if it does not, 3 if it does as far\n"
-      "as can be told from an incomplete recording.",
+      "as can be told from an incomplete recording, or if a name to check is not in it.",
       "malloscope check");
   add_trace(app, &options.trace);
   for (std::string_view name : analyze::limit_names()) options.limits.emplace_back(name, Words());
@@ -119,6 +121,7 @@ int main_check(const Words& words) {
       ->type_name("FILE");
   add_json(app, &options.json);
   add_process(app, &options.pid);
+  add_symbols(app, &options.symbols, &options.no_cache);
   add_color(app, &options.color);
   if (auto code = parse(app, words,
                         "malloscope check app.mscope --max-peak 512M --no-leaks-within 'Server::'\n"
@@ -132,6 +135,8 @@ int main_check(const Words& words) {
   if (!suppressions) return complain(kUsage, suppressions.error().sentence);
   analyze::Query query;
   query.selection.pid = options.pid;
+  query.symbols = options.symbols;
+  query.symbols.cache = options.no_cache ? "" : symbols::NameCache::default_folder();
 
   int exit_code = kOk;
   std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, query, &exit_code);
@@ -158,8 +163,14 @@ int main_check(const Words& words) {
                            /*full_names=*/false);
   if (exit_code != kOk) return exit_code;
   for (const analyze::Verdict& verdict : verdicts)
-    if (!verdict.kept())
+    if (verdict.exceeded())
       exit_code = complain(kFinding, fmt::format("{}: {}", verdict.limit.text, verdict.sentence));
+  for (const analyze::Verdict& verdict : verdicts)
+    if (verdict.unproven) {
+      int code = complain(
+          kUnreadable, fmt::format("{} is not proven: {}", verdict.limit.text, verdict.sentence));
+      if (exit_code == kOk) exit_code = code;
+    }
   if (exit_code == kOk && !reading->tables().complete)
     return complain(kUnreadable,
                     fmt::format("no limit is exceeded, but {} is incomplete ({}), so that "

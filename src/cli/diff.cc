@@ -98,9 +98,12 @@ int main_diff(const Words& words) {
   if (!new_reading) return exit_code;
   analyze::Shape shape = shape_of(shape_words);
   if (shape.top == 0 && !json) shape.top = 20;
-  return print_answer(new_reading.get(),
-                      analyze::diff(old_reading.get(), before, new_reading.get(), *after, options),
-                      shape, json, color, after->full_names);
+  analyze::Answer answer =
+      analyze::diff(old_reading.get(), before, new_reading.get(), *after, options);
+  if (!moments)
+    for (const std::string& sentence : old_reading->missing_names())
+      answer.notes.push_back(fmt::format("In {}: {}", traces.front(), sentence));
+  return print_answer(new_reading.get(), std::move(answer), shape, json, color, after->full_names);
 }
 
 }  // namespace malloscope::cli

@@ -160,7 +160,12 @@ int main_leaks(const Words& words) {
                            options.color, query->full_names);
   if (exit_code != kOk) return exit_code;
   std::string sentence = finding(options, max_bytes, found->leaks, fresh, *found->bad_frees);
-  return sentence.empty() ? kOk : complain(kFinding, sentence);
+  if (!sentence.empty()) return complain(kFinding, sentence);
+  bool judged = options.fail || max_bytes || view.known;
+  if (judged && found->leaks.nothing_within)
+    return complain(kUnreadable, fmt::format("no leaks, but that proves nothing: {}",
+                                             analyze::nothing_within_text(view.within)));
+  return kOk;
 }
 
 }  // namespace malloscope::cli

@@ -160,6 +160,8 @@ int print(analyze::Answer answer, const analyze::Shape& shape, bool json,
 
 int print_answer(analyze::Reading* reading, analyze::Answer answer, const analyze::Shape& shape,
                  bool json, Color color, bool full_names) {
+  for (std::string& sentence : reading->missing_names())
+    answer.notes.push_back(std::move(sentence));
   return print(std::move(answer), shape, json,
                {wants_color(color, stdout), terminal_width(stdout), full_names},
                [&](output::JsonWriter* writer) { output::write_json_preamble(*reading, writer); });

@@ -89,8 +89,9 @@ TEST(Junit, HasACaseForEachLimitAndNothingThatXmlCannotSay) {
   write_junit(verdicts({{"max-peak", "1"}, {"max-live", "1M"}, {"no-leaks-within", "<&\">"}}),
               "a\x1b<app>", &sink);
   const std::string& xml = sink.text();
-  EXPECT_TRUE(has(xml, "tests=\"3\" failures=\"1\"")) << xml;
-  EXPECT_TRUE(has(xml, "name=\"no-leaks-within &lt;&amp;&quot;&gt;\" time=\"0\"/>")) << xml;
+  EXPECT_TRUE(has(xml, "tests=\"3\" failures=\"1\" errors=\"1\"")) << xml;
+  EXPECT_TRUE(has(xml, "name=\"no-leaks-within &lt;&amp;&quot;&gt;\" time=\"0\">\n      <error "))
+      << xml;
   EXPECT_TRUE(has(xml, "<failure message=\"5.2 KiB at the peak")) << xml;
   EXPECT_TRUE(has(xml, "load(std::map&lt;int, int&gt; const&amp;)  /home/me/app/src/load.cc:40"))
       << xml;

@@ -13,6 +13,7 @@
 #include "output/losses.h"
 #include "output/style.h"
 #include "output/words.h"
+#include "symbols/elf_file.h"
 
 namespace malloscope::output {
 namespace {
@@ -173,9 +174,18 @@ class Info {
     size_t lines = 0;
     for (const auto& [file, images] : files)
       if (lines++ < kMostLines)
-        sink_.write(fmt::format("  {:<40}  {}\n", file.second.empty() ? "no build-id" : file.second,
-                                printable(file.first)));
+        sink_.write(fmt::format("  {:<40}  {}{}\n",
+                                file.second.empty() ? "no build-id" : file.second,
+                                printable(file.first), style_.dim(fate(file.first, file.second))));
     more(files.size(), "modules");
+  }
+
+  // Whether its names can still be looked up there.
+  static std::string fate(const std::string& path, const std::string& build_id) {
+    if (!path.starts_with('/') || build_id.empty()) return "";
+    Result<symbols::ElfFile> file = symbols::ElfFile::open(path);
+    if (!file) return "  (gone since)";
+    return file->build_id() == build_id ? "" : "  (rebuilt since)";
   }
 
   void notes() {

@@ -218,9 +218,11 @@ void write_recorder(JsonWriter* json, const trace::Tables& tables) {
   json->end();
 }
 
-void write_notes(JsonWriter* json, const trace::Tables& tables) {
+void write_notes(JsonWriter* json, const trace::Tables& tables,
+                 const std::vector<std::string>& missing_names) {
   json->key("notes").begin_array();
   for (const trace::Note& note : tables.notes) json->value(note.text);
+  for (const std::string& sentence : missing_names) json->value(sentence);
   json->end();
 }
 
@@ -290,7 +292,8 @@ void write_common(JsonWriter* json, analyze::Reading* reading, bool in_full) {
   write_totals(json, *reading);
   write_rss(json, *reading);
   write_recorder(json, reading->tables());
-  write_notes(json, reading->tables());
+  reading->frames();  // Only then it is known which names are missing.
+  write_notes(json, reading->tables(), reading->missing_names());
 }
 
 }  // namespace

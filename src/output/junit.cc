@@ -49,10 +49,11 @@ std::string place_of(const analyze::NamedFrame& frame) {
 
 void write_junit(const std::vector<analyze::Verdict>& verdicts, std::string_view program,
                  Sink* sink) {
-  auto failures = std::count_if(verdicts.begin(), verdicts.end(),
-                                [](const analyze::Verdict& verdict) { return !verdict.kept(); });
-  std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"0\"",
-                                   verdicts.size(), failures);
+  size_t failures = 0, errors = 0;
+  for (const analyze::Verdict& verdict : verdicts)
+    failures += verdict.exceeded(), errors += verdict.unproven;
+  std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"",
+                                   verdicts.size(), failures, errors);
   sink->write("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
   sink->write(fmt::format("<testsuites name=\"malloscope check\" {}>\n", counts));
   sink->write(fmt::format("  <testsuite name=\"{}\" {}>\n", xml_text(program), counts));
@@ -61,6 +62,12 @@ void write_junit(const std::vector<analyze::Verdict>& verdicts, std::string_view
                                        xml_text(program), xml_text(verdict.limit.text));
     if (verdict.kept()) {
       sink->write(testcase + "/>\n");
+      continue;
+    }
+    if (verdict.unproven) {
+      sink->write(
+          fmt::format("{}>\n      <error message=\"{}\" type=\"unproven\"/>\n    </testcase>\n",
+                      testcase, xml_text(verdict.sentence)));
       continue;
     }
     sink->write(fmt::format("{}>\n      <failure message=\"{}\" type=\"exceeded\">", testcase,

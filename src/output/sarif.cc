@@ -53,7 +53,7 @@ void write_result(JsonWriter* json, const analyze::Verdict& verdict, size_t rule
   json->begin_object();
   json->member("ruleId", rule_of(verdict.limit));
   json->member("ruleIndex", rule);
-  json->member("level", "error");
+  json->member("level", verdict.exceeded() ? "error" : "warning");
   std::string text = fmt::format("{}: {}", verdict.limit.text, verdict.sentence);
   if (site)
     text += fmt::format("; {} by {}", analyze::amount_text(verdict.limit, site->amount),

@@ -55,6 +55,20 @@ std::optional<ElfFile> find_by_build_id(const std::string& build_id,
   return std::nullopt;
 }
 
+std::optional<ElfFile> find_by_name(const std::string& path, const std::string& build_id,
+                                    const std::vector<std::string>& debug_dirs, Looked* looked) {
+  if (!is_build_id(build_id)) return std::nullopt;
+  fs::path name = fs::path(path).filename(), below = fs::path(path).relative_path();
+  for (const fs::path dir : debug_dirs)
+    for (const fs::path& place : {dir / name, dir / below, dir / (name.string() + ".debug"),
+                                  dir / (below.string() + ".debug")}) {
+      if (looked) looked->push_back(place);
+      auto file = ElfFile::open(place);
+      if (file && file->build_id() == build_id) return std::move(*file);
+    }
+  return std::nullopt;
+}
+
 static std::optional<ElfFile> find_by_link(const ElfFile& stripped,
                                            const std::vector<std::string>& debug_dirs,
                                            Looked* looked) {

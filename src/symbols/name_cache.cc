@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file for each module:
 //
-//     "MSCOPENC" version(4) 0(4) checksum(8)      XXH3-64 of what follows
+//     "MSCOPENC" version(4) detail(4) checksum(8)      XXH3-64 of what follows
 //     witnesses, then the module's names as in a trace (module_names.cc)
 //
 // Answers are as good as the files they came from. A build-id names the code, but not
 // whether its debug information was installed that day; so an entry lists every
 // file that was looked at, also those that were not there, and holds only while all of them
 // are as they were. Of two writers the later wins, and what the other knew is asked again.
+// What no longer holds is still better than nothing: once_known().
 
 #include "symbols/name_cache.h"
 
@@ -20,6 +21,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "base/cache_folder.h"
@@ -30,12 +32,12 @@ namespace malloscope::symbols {
 namespace {
 
 constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'N', 'C'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr const char kSuffix[] = ".names";
 struct FileHead {
   char magic[8];
   uint32_t version;
-  uint32_t zero;
+  uint32_t detail;  // So that what would be no help is not read.
   uint64_t checksum;
 };
 
@@ -72,18 +74,21 @@ static bool is_build_id(const std::string& text) {
   return text.size() > 2 && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-std::optional<NameCache::Entry> NameCache::load(const ModuleFile& file) const {
-  if (folder_.empty() || !is_build_id(file.build_id)) return std::nullopt;
-  std::string path = path_of(file);
+static Detail next_better(Detail detail) { return Detail{static_cast<int>(detail) + 1}; }
+
+// Nothing if less than `least` is known.
+std::optional<NameCache::Entry> NameCache::read(const std::string& path, Detail least) {
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in) return std::nullopt;
   auto size = static_cast<uint64_t>(in.tellg());
   FileHead head;
   if (size < sizeof head || size > kMostBytes) return std::nullopt;
   in.seekg(0);
-  std::vector<uint8_t> body(size - sizeof head);
   if (!in.read(reinterpret_cast<char*>(&head), sizeof head) ||
-      !in.read(reinterpret_cast<char*>(body.data()), static_cast<std::streamsize>(body.size())) ||
+      head.detail < static_cast<uint32_t>(least))
+    return std::nullopt;
+  std::vector<uint8_t> body(size - sizeof head);
+  if (!in.read(reinterpret_cast<char*>(body.data()), static_cast<std::streamsize>(body.size())) ||
       memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.version != kVersion ||
       head.checksum != XXH3_64bits(body.data(), body.size()))
     return std::nullopt;
@@ -92,19 +97,56 @@ std::optional<NameCache::Entry> NameCache::load(const ModuleFile& file) const {
   Entry entry;
   uint64_t count = bytes.number();
   for (uint64_t i = 0; i < count && bytes.ok(); ++i) {
-    Witness then;
+    Witness& then = entry.witnesses.emplace_back();
     then.path = bytes.text();
     then.there = bytes.number() != 0;
     then.bytes = bytes.number();
     then.changed_ns = bytes.number();
     then.inode = bytes.number();
-    if (!bytes.ok() || Witness::of(then.path) != then) return std::nullopt;
-    entry.witnesses.push_back(std::move(then));
   }
-  if (!unpack(&bytes, &entry.names) || !bytes.done() || entry.names.file != file)
+  if (!bytes.ok() || !unpack(&bytes, &entry.names) || !bytes.done() ||
+      static_cast<uint32_t>(entry.names.detail) != head.detail)
     return std::nullopt;
-  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // Used now: the last to be thrown away.
   return entry;
+}
+
+// Used now: the last to be thrown away.
+static void touch(const std::string& path) { utimensat(AT_FDCWD, path.c_str(), nullptr, 0); }
+
+std::optional<NameCache::Entry> NameCache::load(const ModuleFile& file) const {
+  if (folder_.empty() || !is_build_id(file.build_id)) return std::nullopt;
+  std::string path = path_of(file);
+  std::optional<Entry> entry = read(path);
+  if (!entry || entry->names.file != file) return std::nullopt;
+  for (const Witness& then : entry->witnesses)
+    if (Witness::of(then.path) != then) return std::nullopt;
+  touch(path);
+  return entry;
+}
+
+std::optional<ModuleNames> NameCache::once_known(const std::string& build_id, Detail known) const {
+  if (folder_.empty() || !is_build_id(build_id)) return std::nullopt;
+  if (!listed_) {
+    std::error_code error;
+    for (auto at = std::filesystem::directory_iterator(folder_, error);
+         !error && at != std::filesystem::directory_iterator(); at.increment(error))
+      if (at->path().extension() == kSuffix) names_.push_back(at->path().filename());
+    std::ranges::sort(names_);
+    listed_ = true;
+  }
+  std::optional<ModuleNames> best;
+  std::string prefix = build_id.substr(0, 40) + "-";
+  for (auto name = std::ranges::lower_bound(names_, prefix);
+       name != names_.end() && name->starts_with(prefix); ++name) {
+    std::string path = folder_ + "/" + *name;
+    std::optional<Entry> entry = read(path, best ? best->detail : next_better(known));
+    if (!entry || entry->names.file.build_id != build_id) continue;
+    ModuleNames& names = entry->names;
+    if (best && names.detail == best->detail) names.answers.merge(best->answers);
+    best = std::move(names);
+    touch(path);
+  }
+  return best;
 }
 
 void NameCache::store(const Entry& entry) const {
@@ -127,6 +169,7 @@ void NameCache::store(const Entry& entry) const {
   FileHead head = {};
   memcpy(head.magic, kMagic, sizeof kMagic);
   head.version = kVersion;
+  head.detail = static_cast<uint32_t>(entry.names.detail);
   head.checksum = XXH3_64bits(body.data(), body.size());
   if (body.size() > kMostBytes / 4) return;
 

@@ -40,6 +40,9 @@ class NameCache {
   };
   // What is kept of a module, if nothing that it depends on has changed since.
   std::optional<Entry> load(const ModuleFile& file) const;
+  // What anybody ever knew of this code, wherever its file lay, if that was more than `known`: the
+  // file may have been rebuilt or moved since, but a build-id names the same code for ever.
+  std::optional<ModuleNames> once_known(const std::string& build_id, Detail known) const;
   // Nobody is told if it cannot be kept.
   void store(const Entry& entry) const;
 
@@ -48,8 +51,12 @@ class NameCache {
 
  private:
   std::string path_of(const ModuleFile& file) const;
+  static std::optional<Entry> read(const std::string& path, Detail least = Detail::kNone);
 
   std::string folder_, kind_;
+  // What the folder has, listed when first needed.
+  mutable std::vector<std::string> names_;
+  mutable bool listed_ = false;
 };
 
 }  // namespace malloscope::symbols

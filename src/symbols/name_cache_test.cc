@@ -77,7 +77,6 @@ TEST_F(Cache, IsNotBelievedIfAByteIsWrong) {
   std::ifstream in(stored(), std::ios::binary);
   std::string good((std::istreambuf_iterator<char>(in)), {});
   for (size_t i = 0; i < good.size(); ++i) {
-    if (i >= 12 && i < 16) continue;  // Nobody reads these.
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 1);
     std::ofstream(stored(), std::ios::binary) << bad;

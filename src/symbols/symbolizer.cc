@@ -71,6 +71,9 @@ struct Symbolizer::Module {
   bool recalled = false;           // The cache was asked.
   bool fresh = false;              // There are answers that the cache does not have.
   std::vector<Witness> witnesses;  // Set once the files were opened or the cache had it.
+  // What the cache has from days when more was known than its files tell now.
+  std::optional<ModuleNames> memory;
+  bool beyond_memory = false;  // Something else was asked for, too.
 };
 
 // What else the answers depend on.
@@ -110,6 +113,11 @@ const std::vector<SymbolFrame>& Symbolizer::frames(size_t module, uint64_t offse
   if (known != modules_[module]->answers.end()) return known->second;
 
   Module& m = opened(module);
+  if (m.memory) {
+    if (auto once = m.memory->answers.find(offset); once != m.memory->answers.end())
+      return m.answers.emplace(offset, once->second).first->second;
+    m.beyond_memory = true;
+  }
   std::vector<SymbolFrame> frames;
   if (m.files->dwarf) frames = m.files->dwarf->frames(offset);
   if (frames.empty()) frames.emplace_back();
@@ -125,6 +133,10 @@ void Symbolizer::recall(Module* m) {
   if (std::exchange(m->recalled, true)) return;
   std::optional<NameCache::Entry> entry = cache_.load(m->file);
   if (!entry) return;
+  // Files that tell less than was once known are opened as if new.
+  if (entry->names.detail != Detail::kLines &&
+      cache_.once_known(m->file.build_id, entry->names.detail))
+    return;
   m->examined = true;
   m->detail = entry->names.detail;
   m->remark = std::move(entry->names.remark);
@@ -134,15 +146,15 @@ void Symbolizer::recall(Module* m) {
 
 void Symbolizer::save() {
   for (const auto& m : modules_) {
-    if (!m->fresh || !m->examined) continue;
+    // What is kept of it is better than what its files would tell now.
+    if (!m->fresh || !m->examined || m->memory) continue;
     cache_.store({{m->file, m->detail, m->remark, m->answers}, m->witnesses});
     m->fresh = false;
   }
 }
 
 ModuleNames Symbolizer::names(size_t module) {
-  const Module& m = examined(module);
-  return {m.file, m.detail, m.remark, m.answers};
+  return {modules_[module]->file, detail(module), remark(module), modules_[module]->answers};
 }
 
 void Symbolizer::prepare(std::vector<Request> requests,
@@ -166,11 +178,10 @@ void Symbolizer::prepare(std::vector<Request> requests,
   size_t working =
       std::min<size_t>({std::max(1U, std::thread::hardware_concurrency()), 8, open.size()});
   auto work = [&] {
-    SymbolOptions options = options_;
-    options.cache.clear();
     for (size_t i; (i = next++) < open.size();) {
-      Symbolizer own(options);
+      Symbolizer own(options_);
       size_t module = own.add_module(open[i].file);
+      own.modules_[module]->recalled = true;  // By us, above.
       std::ranges::sort(open[i].offsets);
       for (uint64_t offset : open[i].offsets) {
         own.frames(module, offset);
@@ -182,6 +193,8 @@ void Symbolizer::prepare(std::vector<Request> requests,
       here.detail = there.detail;
       here.remark = there.remark;
       here.witnesses = there.witnesses;
+      here.memory = std::move(there.memory);
+      here.beyond_memory = there.beyond_memory;
       here.examined = here.fresh = true;
     }
     std::lock_guard guard(lock);
@@ -194,9 +207,16 @@ void Symbolizer::prepare(std::vector<Request> requests,
     if (progress) progress(static_cast<double>(done) / static_cast<double>(all));
 }
 
-Detail Symbolizer::detail(size_t module) { return examined(module).detail; }
+Detail Symbolizer::detail(size_t module) {
+  const Module& m = examined(module);
+  if (!m.memory) return m.detail;
+  return m.beyond_memory ? std::min(m.memory->detail, Detail::kFunctions) : m.memory->detail;
+}
 
-const std::string& Symbolizer::remark(size_t module) { return examined(module).remark; }
+const std::string& Symbolizer::remark(size_t module) {
+  const Module& m = examined(module);
+  return m.memory && !m.beyond_memory ? m.memory->remark : m.remark;
+}
 
 const Symbolizer::Module& Symbolizer::examined(size_t module) {
   recall(modules_[module].get());
@@ -242,12 +262,19 @@ void Symbolizer::open(Module* m) {
   } else {
     trouble = fmt::format("{} cannot be read ({})", path, file.error().sentence);
   }
+  if (!files.mapped) {
+    if (auto file = find_by_name(path, m->file.build_id, options_.debug_dirs, &looked))
+      files.mapped = std::move(*file);
+  }
 
   std::vector<const ElfFile*> sources;
   if (files.mapped) {
     sources.push_back(&*files.mapped);
-    if (!has_debug_info(*files.mapped))
+    if (!has_debug_info(*files.mapped)) {
       files.debug = find_debug_file(*files.mapped, options_.debug_dirs, &looked);
+      if (!files.debug)  // Or the file as it was before it was stripped.
+        files.debug = find_by_name(path, m->file.build_id, options_.debug_dirs, &looked);
+    }
   } else {
     files.debug = find_by_build_id(m->file.build_id, options_.debug_dirs, &looked);
   }
@@ -275,8 +302,11 @@ void Symbolizer::open(Module* m) {
               : files.symbols.empty()    ? Detail::kNone
                                          : Detail::kExports;
   if (m->detail == Detail::kNone) {
-    if (trouble.empty()) trouble = fmt::format("{} has no symbols", m->name);
+    bool lost = !trouble.empty();
+    if (!lost) trouble = fmt::format("{} has no symbols", m->name);
     m->remark = trouble + "; its functions are shown as addresses.";
+    if (lost && !m->file.build_id.empty())
+      m->remark += " With the file of then in DIR, --debug-dir DIR names them.";
   } else if (m->detail == Detail::kExports) {
     m->remark = fmt::format(
         "{} is stripped: only the functions it exports have names. Install its debug symbols to "
@@ -289,6 +319,7 @@ void Symbolizer::open(Module* m) {
         m->name);
   }
   if (!m->remark.empty()) m->remark += not_fetched;
+  if (m->detail != Detail::kLines) m->memory = cache_.once_known(m->file.build_id, m->detail);
 }
 
 void Symbolizer::close_least_recent(const Module& keep) {

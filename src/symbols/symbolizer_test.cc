@@ -166,8 +166,38 @@ TEST_F(SymbolizerTest, SaysWhenALibraryWasRebuilt) {
             (std::vector<SymbolFrame>{{fmt::format("libsmall.so+{:#x}", address), "", 0}}));
   EXPECT_EQ(later.remark(module),
             "libsmall.so has been rebuilt since the recording; its functions are shown as "
-            "addresses.");
+            "addresses. With the file of then in DIR, --debug-dir DIR names them.");
   EXPECT_EQ(later.detail(module), Detail::kNone);
+}
+
+TEST_F(SymbolizerTest, RemembersALibraryThatWasRebuilt) {
+  std::string path = build_small("libsmall.so", "-g");
+  uint64_t address = address_of(path, "answer");
+  std::string id = ElfFile::open(path)->build_id();
+  SymbolOptions options;
+  options.cache = folder_ / "cache";
+  Symbolizer first(options);
+  std::vector<SymbolFrame> then = first.frames(first.add_module({path, id}), address);
+  first.save();
+
+  build_small("libsmall.so", "-g", 43);
+  options.debug_dirs = {folder_ / "nothing here"};  // Other settings, too.
+  for (int i = 0; i < 2; ++i) {                     // What is known less well is not kept instead.
+    Symbolizer later(options);
+    size_t module = later.add_module({path, id});
+    later.prepare({{{path, id}, {address}}});
+    EXPECT_EQ(later.frames(module, address), then);
+    EXPECT_EQ(later.detail(module), Detail::kLines);
+    EXPECT_EQ(later.remark(module), "");
+    // What nobody asked for in time is not known, and that is said.
+    EXPECT_EQ(later.frames(module, address + 1)[0].function,
+              fmt::format("libsmall.so+{:#x}", address + 1));
+    EXPECT_TRUE(later.remark(module).starts_with("libsmall.so has been rebuilt"));
+    later.save();
+  }
+  options.cache.clear();
+  Symbolizer without(options);
+  EXPECT_EQ(without.detail(without.add_module({path, id})), Detail::kNone);
 }
 
 TEST_F(SymbolizerTest, UsesTheDebugFileOfALibraryThatIsGone) {
