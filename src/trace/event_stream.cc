@@ -315,9 +315,11 @@ class Stream {
     for (uint64_t ended : ends_)
       merger_.add_end(*tables_.images[ended].end_tick, &tables_.images[ended]);
     std::ranges::stable_sort(undecoded_, {}, [](const auto& c) { return c.chunk.first_tick; });
-    for (const Undecoded& next : undecoded_) {
+    for (size_t i = 0; i < undecoded_.size(); ++i) {
+      const Undecoded& next = undecoded_[i];
       merger_.merge_before(next.chunk.first_tick);
-      if (!decode(next)) return &next.chunk;
+      uint64_t until = i + 1 < undecoded_.size() ? undecoded_[i + 1].chunk.first_tick : UINT64_MAX;
+      if (!decode(next, until)) return &next.chunk;
     }
     merger_.merge();
     epoch_events_ = 0;
@@ -337,21 +339,39 @@ class Stream {
     uint32_t left = 0;  // Runs that are not yet shown.
   };
 
-  bool decode(const Undecoded& chunk) {
-    Decoded& to = unused();
-    if (!decoder_.decode(chunk.payload, &to.events)) return false;
-    epoch_events_ += to.events.events.size();
+  // No later chunk has anything before `until`. Where there is but one thread until then, its
+  // events are shown while they are in the cache.
+  bool decode(const Undecoded& chunk, uint64_t until) {
+    constexpr uint32_t kSome = 1024;
+    if (!decoder_.begin(chunk.payload)) return false;
+    if (chunk.chunk.last_tick > until || !decoder_.of_one_thread()) {
+      Decoded& to = unused();
+      while (decoder_.more())
+        if (!decoder_.part(UINT32_MAX, &to.events)) return false;
+      return add(&to, chunk.order << 32);
+    }
+    for (uint64_t part = 0; decoder_.more(); ++part) {
+      Decoded& to = unused();
+      if (!decoder_.part(kSome, &to.events) || !add(&to, chunk.order << 32 | part)) return false;
+      if (!to.events.events.empty())
+        merger_.merge_before(std::min(to.events.events.back().tick + 1, until));
+    }
+    return true;
+  }
+
+  bool add(Decoded* to, uint64_t first_order) {
+    epoch_events_ += to->events.events.size();
     if (epoch_events_ > wire::kMaxEpochEvents) return false;
-    for (size_t i = 0; i < to.events.runs.size(); ++i) {
-      const wire::DecodedRun& run = to.events.runs[i];
+    for (size_t i = 0; i < to->events.runs.size(); ++i) {
+      const wire::DecodedRun& run = to->events.runs[i];
       if (!image(raw(run.image))) continue;
-      auto events = std::span(to.events.events).subspan(run.first, run.count);
+      auto events = std::span(to->events.events).subspan(run.first, run.count);
       for (wire::Event& event : events) {
         check(&event);
         tables_.events +=
             event.kind != wire::Kind::kReallocEnd && event.kind != wire::Kind::kCallTime;
       }
-      merger_.add(events, chunk.order << 32 | i, &to.left);
+      merger_.add(events, first_order + i, &to->left);
     }
     return true;
   }

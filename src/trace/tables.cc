@@ -86,10 +86,11 @@ bool StackTable::define(StackId id, StackId owner, uint32_t kept, uint32_t gener
   uint32_t number = raw(id);
   // Ids are handed out in order; a few may be missing, but not millions.
   constexpr uint32_t kGap = 1 << 20;
-  if (number == 0 || raw(owner) >= number || number > defs_.size() + kGap) return false;
+  if (number == 0 || raw(owner) >= number || number > tops_.size() + kGap) return false;
   if (kept > 0 && kept > depth(owner)) return false;
   if (count + kept > kDeepest || count + kept == 0) return false;
-  defs_.grow_to(number + 1);
+  tops_.grow_to(number + 1);
+  flags_.grow_to(number + 1);
   StackNode at = kept > 0 ? ancestor(node(owner), kept) : StackNode::kRoot;
   // The same address may mean another library by now.
   if (kept > 0 && this->generation(at) != generation) return false;
@@ -108,8 +109,9 @@ bool StackTable::define(StackId id, StackId owner, uint32_t kept, uint32_t gener
     for (size_t k = 0; k < some; ++k) __builtin_prefetch(&nodes_[index(places_[home(hashes[k])])]);
     for (size_t k = 0; k < some; ++k, ++i) at = add(at, codes[k], hashes[k]);
   }
-  if (defs_[number].node == StackNode::kRoot) ++count_;
-  defs_[number] = {at, flags};
+  if (tops_[number] == StackNode::kRoot) ++count_;
+  tops_[number] = at;
+  flags_[number] = static_cast<uint8_t>(flags);
   return true;
 }
 

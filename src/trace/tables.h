@@ -55,19 +55,19 @@ class StackTable {
 
   bool defined(StackId id) const { return node(id) != StackNode::kRoot; }
   uint32_t depth(StackId id) const { return depth(node(id)); }
-  uint32_t flags(StackId id) const { return defined(id) ? defs_[raw(id)].flags : 0; }
+  uint32_t flags(StackId id) const { return defined(id) ? flags_[raw(id)] : 0; }
   uint32_t generation(StackId id) const { return generation(node(id)); }
 
   // Return addresses, innermost first; the top bit is wire::kInterrupted. Empty if not defined.
   void frames(StackId id, std::vector<uint64_t>* innermost_first) const;
 
   // Defined ids are among 1 ... bound() - 1.
-  uint32_t bound() const { return static_cast<uint32_t>(defs_.size()); }
+  uint32_t bound() const { return static_cast<uint32_t>(tops_.size()); }
   uint64_t count() const { return count_; }
 
   // The innermost frame's; kRoot if it is not defined.
   StackNode node(StackId id) const {
-    return raw(id) < defs_.size() ? defs_[raw(id)].node : StackNode::kRoot;
+    return raw(id) < tops_.size() ? tops_[raw(id)] : StackNode::kRoot;
   }
   // An outer node has a smaller number.
   StackNode outer(StackNode node) const { return nodes_[index(node)].outer; }
@@ -88,10 +88,6 @@ class StackTable {
   }
 
  private:
-  struct Def {
-    StackNode node = StackNode::kRoot;
-    uint32_t flags = 0;
-  };
   struct Node {
     uint32_t code = 0;
     StackNode outer = StackNode::kRoot;
@@ -111,7 +107,8 @@ class StackTable {
   size_t home(uint32_t hash) const { return uint64_t{hash} * places_.size() >> 32; }
   size_t next(size_t place) const { return place + 1 < places_.size() ? place + 1 : 0; }
 
-  Pieces<Def> defs_;
+  Pieces<StackNode> tops_;  // The innermost frame, by StackId; kRoot: not defined.
+  Pieces<uint8_t> flags_;   // Beside it.
   Pieces<Node> nodes_;
   Pieces<CodeAddress> codes_;
   std::vector<uint32_t> code_places_;  // Open addressing.

@@ -87,6 +87,49 @@ TEST(Columns, GiveBackEveryFieldOfEveryEvent) {
   }
 }
 
+// Whoever decodes in parts gets the same; and a part never ends within a tick, so that what follows
+// is later.
+TEST(Columns, AreTheSameInParts) {
+  std::mt19937_64 random(2);
+  EventEncoder encoder;
+  EventDecoder decoder;
+  for (uint32_t least : {1U, 2U, 7U, 1000U, UINT32_MAX}) {
+    uint64_t tick = 1000;
+    for (uint32_t run = 0; run < 4; ++run) {
+      encoder.start_run(ImageId{1}, ThreadId{1 + run % 2}, tick);
+      for (size_t i = random() % 2000; i > 0; --i) encoder.put(random_event(random, &tick));
+    }
+    std::vector<uint8_t> payload = encoder.finish();
+    DecodedChunk whole, parts;
+    ASSERT_TRUE(decoder.decode(payload, &whole));
+    ASSERT_TRUE(decoder.begin(payload));
+    EXPECT_FALSE(decoder.of_one_thread());
+    uint32_t thread = 0;
+    while (decoder.more()) {
+      size_t before = parts.events.size();
+      ASSERT_TRUE(decoder.part(least, &parts));
+      if (parts.events.size() == before) continue;  // Only what the next event is told ahead.
+      ASSERT_EQ(parts.runs.back().first, before);
+      ASSERT_EQ(parts.runs.back().first + parts.runs.back().count, parts.events.size());
+      if (before > 0 && raw(parts.events[before].thread) == thread) {
+        ASSERT_GT(parts.events[before].tick, parts.events[before - 1].tick);
+      }
+      thread = raw(parts.events[before].thread);
+    }
+    ASSERT_EQ(parts.events.size(), whole.events.size());
+    for (size_t i = 0; i < whole.events.size(); ++i) {
+      const Event &a = whole.events[i], &b = parts.events[i];
+      ASSERT_EQ(a.tick, b.tick) << i;
+      ASSERT_EQ(a.address, b.address) << i;
+      ASSERT_EQ(a.size, b.size) << i;
+      ASSERT_EQ(a.other, b.other) << i;
+      ASSERT_EQ(a.stack, b.stack) << i;
+      ASSERT_EQ(a.thread, b.thread) << i;
+      ASSERT_EQ(a.kind, b.kind) << i;
+    }
+  }
+}
+
 TEST(Columns, RefuseAnAlignmentWithoutItsAllocation) {
   EventEncoder encoder;
   EventDecoder decoder;

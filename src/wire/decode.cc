@@ -2,6 +2,8 @@
 
 #include "wire/decode.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace malloscope::wire {
@@ -20,14 +22,19 @@ std::optional<std::vector<uint8_t>> decompress(ZSTD_DCtx* context, std::span<con
 }
 
 bool EventDecoder::decode(std::span<const uint8_t> payload, DecodedChunk* out) {
+  if (!begin(payload)) return false;
+  out->events.reserve(out->events.size() + columns_[kTagColumn].size());
+  while (more())
+    if (!part(UINT32_MAX, out)) return false;
+  return true;
+}
+
+bool EventDecoder::begin(std::span<const uint8_t> payload) {
+  runs_.clear();
+  run_ = 0;
   Unpacker in(payload);
   uint64_t run_count = in.number();
   if (run_count > kMaxChunkEvents) return false;
-  struct Run {
-    DecodedRun run;
-    uint64_t tick;
-  };
-  std::vector<Run> runs;
   uint64_t total = 0;
   for (uint64_t i = 0; i < run_count && in.ok(); ++i) {
     uint64_t image = in.number(), thread = in.number(), events = in.number(), tick = in.number();
@@ -35,9 +42,9 @@ bool EventDecoder::decode(std::span<const uint8_t> payload, DecodedChunk* out) {
     if (image > UINT32_MAX || thread > UINT32_MAX || events > kMaxChunkEvents ||
         total > kMaxChunkEvents)
       return false;
-    runs.push_back({{ImageId{static_cast<uint32_t>(image)}, ThreadId{static_cast<uint32_t>(thread)},
-                     0, static_cast<uint32_t>(events)},
-                    tick});
+    runs_.push_back({{ImageId{static_cast<uint32_t>(image)},
+                      ThreadId{static_cast<uint32_t>(thread)}, 0, static_cast<uint32_t>(events)},
+                     tick});
   }
   for (auto& column : columns_) {
     uint64_t size = in.number(), stored = in.number();
@@ -54,24 +61,42 @@ bool EventDecoder::decode(std::span<const uint8_t> payload, DecodedChunk* out) {
   if (!in.done() || columns_[kTagColumn].size() != total || columns_[kTimeColumn].size() != total)
     return false;
 
-  const uint8_t *at[kColumns], *end[kColumns];
   for (int i = 0; i < kColumns; ++i) {
-    at[i] = columns_[i].data();
-    end[i] = at[i] + columns_[i].size();
+    at_[i] = columns_[i].data();
+    end_[i] = at_[i] + columns_[i].size();
   }
   predictor_->start_chunk();
-  out->events.reserve(out->events.size() + total);
-  for (const Run& run : runs)
-    if (!decode_run(at, end, run.run, run.tick, out)) return false;
+  return more() || all_used();
+}
+
+bool EventDecoder::all_used() const {
   for (int i = 0; i < kColumns; ++i)
-    if (at[i] != end[i]) return false;
+    if (at_[i] != end_[i]) return false;
   return true;
 }
 
-bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], DecodedRun run,
-                              uint64_t tick, DecodedChunk* out) {
+bool EventDecoder::of_one_thread() const {
+  return std::ranges::all_of(runs_, [&](const Run& run) {
+    return run.run.image == runs_[0].run.image && run.run.thread == runs_[0].run.thread;
+  });
+}
+
+bool EventDecoder::part(uint32_t least, DecodedChunk* out) {
+  Run& run = runs_[run_];
+  if (run.decoded == 0) predictor_->start_run();
+  if (!decode_some(&run, least, out)) return false;
+  if (run.decoded == run.run.count) ++run_;
+  return more() || all_used();
+}
+
+bool EventDecoder::decode_some(Run* whole, uint32_t least, DecodedChunk* out) {
   Predictor& p = *predictor_;
-  p.start_run();
+  // Copies, which nothing else can change, stay in registers.
+  DecodedRun run = whole->run;
+  uint64_t tick = whole->tick;
+  const uint8_t* at[kColumns];
+  std::copy(std::begin(at_), std::end(at_), at);
+  const uint8_t* const* end = end_;
   run.first = static_cast<uint32_t>(out->events.size());
   bool ok = true;
   auto varint = [&](Column column) {
@@ -101,9 +126,11 @@ bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], D
     p.saw_stack(id);
     return StackId{id};
   };
-  StackId free_stack = StackId::kNone;  // Of the free to come.
-  uint64_t alignment = 0;               // Of the next event.
-  for (uint32_t i = 0; i < run.count && ok; ++i) {
+  StackId free_stack = whole->free_stack;
+  uint64_t alignment = whole->alignment;
+  uint32_t i = whole->decoded;
+  uint32_t enough = least < run.count - i ? i + least : run.count;
+  for (; i < enough && ok; ++i) {
     uint8_t tag = *at[kTagColumn]++, code = tag & kCodeMask;
     uint8_t passed = *at[kTimeColumn]++;
     tick += passed == kLate ? varint(kLateColumn) : passed;
@@ -150,7 +177,13 @@ bool EventDecoder::decode_run(const uint8_t* at[], const uint8_t* const end[], D
       p.saw_free(event.address);
       if (event.kind == Kind::kFree) event.stack = std::exchange(free_stack, StackId::kNone);
     }
+    if (i + 1 == enough && enough < run.count && *at[kTimeColumn] == 0) ++enough;
   }
+  whole->tick = tick;
+  whole->decoded = i;
+  whole->free_stack = free_stack;
+  whole->alignment = alignment;
+  std::copy(std::begin(at), std::end(at), at_);
   run.count = static_cast<uint32_t>(out->events.size()) - run.first;
   if (ok && run.count > 0) out->runs.push_back(run);
   return ok;

@@ -41,12 +41,31 @@ class EventDecoder {
   // `out` then holds what was read so far.
   bool decode(std::span<const uint8_t> payload, DecodedChunk* out);
 
+  // The same in parts, for whoever wants them while they are in the cache: after begin(), each
+  // part() appends one run, which is the rest of a run or some of it (at least `least` events, and
+  // all of its last tick), until there is no more().
+  bool begin(std::span<const uint8_t> payload);
+  bool of_one_thread() const;
+  bool more() const { return run_ < runs_.size(); }
+  bool part(uint32_t least, DecodedChunk* out);
+
  private:
-  bool decode_run(const uint8_t* at[], const uint8_t* const end[], DecodedRun run, uint64_t tick,
-                  DecodedChunk* out);
+  struct Run {
+    DecodedRun run;
+    uint64_t tick;         // Of the last event decoded.
+    uint32_t decoded = 0;  // Of `run.count` tags.
+    // Told ahead: of the free, and of the event, to come.
+    StackId free_stack = StackId::kNone;
+    uint64_t alignment = 0;
+  };
+  bool all_used() const;
+  bool decode_some(Run* run, uint32_t least, DecodedChunk* out);
 
   std::unique_ptr<Predictor> predictor_;
   std::vector<uint8_t> columns_[kColumns];
+  const uint8_t *at_[kColumns], *end_[kColumns];  // In the columns.
+  std::vector<Run> runs_;
+  size_t run_ = 0;  // The one to go on with.
   ZSTD_DCtx* zstd_;
 };
 
