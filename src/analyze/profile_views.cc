@@ -91,6 +91,14 @@ std::map<std::string, Metric> metrics(bool counted) {
   return by_name;
 }
 
+void ask_for(Metric metric, Query* query) {
+  TallyOptions& tally = query->tally;
+  tally.only_made_in_window |= metric == Metric::kLive && query->from;
+  tally.overhead |= metric == Metric::kOverhead;
+  tally.call_times |= metric == Metric::kAllocatorTime;
+  tally.details |= metric == Metric::kLifetime || tally.overhead || tally.call_times;
+}
+
 Column::Kind metric_kind(Metric metric) {
   switch (metric) {
     case Metric::kAllocated:
@@ -146,8 +154,12 @@ std::string headline(const Reading& reading, const Amounts& total, Metric metric
       return fmt::format("{} at the peak, {} after the start", bytes_text(sum),
                          duration_text(tables.time_ns(reading.accounts().peak().tick)));
     case Metric::kLive:
-      return fmt::format("{} still live, in {}", bytes_text(sum),
-                         count_text(total.live_blocks, "block", "blocks"));
+      return fmt::format(
+          "{} still live, in {}{}", bytes_text(sum),
+          count_text(total.live_blocks, "block", "blocks"),
+          reading.accounts().tally().options().only_made_in_window
+              ? fmt::format(" allocated after {}", duration_text(reading.range().from_ns))
+              : "");
     case Metric::kAllocated:
       return fmt::format("{} allocated, by {}", bytes_text(sum),
                          count_text(total.allocations, "allocation", "allocations"));

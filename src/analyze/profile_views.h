@@ -25,6 +25,10 @@ struct ProfileOptions {
   size_t top = 0;  // What the reader will see, where less can be computed for it; 0: all.
 };
 
+// Makes the query one that can tell the metric. What is live after a --from is what was allocated
+// since: whoever names a beginning asks what came up after it, as in leaks.
+void ask_for(Metric metric, Query* query);
+
 // Self and cumulative, heaviest first.
 Answer by_function(Reading* reading, const Query& query, const ProfileOptions& options);
 // Each function between those that called it and those that it called.

@@ -86,7 +86,10 @@ int main_diff(const Words& words) {
   Result<analyze::Query> after = query_of(query_words);
   if (!after) return complain(kUsage, after.error().sentence);
   analyze::Query before = *after;
-  if (moments) {
+  if (!moments) {
+    ask_for(options.metric, &before);
+    ask_for(options.metric, &*after);
+  } else {
     before.to = after->from ? after->from : analyze::TimePoint{};
     before.from = after->from = std::nullopt;
   }

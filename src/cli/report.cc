@@ -91,10 +91,7 @@ int profile(const ReportOptions& options, analyze::Query query) {
   wanted.top = options.json ? options.shape.top : shape.top;
   query.tally.by_thread |= wanted.by == By::kThread;
   query.tally.by_size |= wanted.by == By::kSize;
-  query.tally.overhead |= wanted.metric == Metric::kOverhead;
-  query.tally.call_times |= wanted.metric == Metric::kAllocatorTime;
-  query.tally.details |=
-      wanted.metric == Metric::kLifetime || query.tally.overhead || query.tally.call_times;
+  ask_for(wanted.metric, &query);
 
   int exit_code = kOk;
   std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, query, &exit_code);
@@ -114,6 +111,9 @@ int profile(const ReportOptions& options, analyze::Query query) {
         "Another {} went to calls for no block of these processes: frees of null pointers, of what "
         "a parent allocated, or of what nobody did.",
         analyze::duration_text(reading->tables().header.cycles_ns(unblamed))));
+  if (query.tally.only_made_in_window)
+    answer.notes.push_back(
+        "What was live already at --from is not counted; --view peak --at shows all of a moment.");
   return print_answer(reading.get(), std::move(answer), shape, options.json, options.color,
                       query.full_names);
 }

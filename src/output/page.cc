@@ -42,6 +42,9 @@ class Page {
         totals_(reading->accounts().totals()),
         peak_(reading->accounts().peak()),
         images_(reading->selected()),
+        range_(reading->range()),
+        is_part_(reading->accounts().window().from_tick > 0 ||
+                 reading->accounts().window().to_tick != analyze::Window::kNever),
         width_(std::clamp<size_t>(options.width, 80, 120)),
         rows_(options.rows),
         tool_(options.tool),
@@ -54,7 +57,8 @@ class Page {
     if (totals_.allocations > 0) {
       std::vector<List> lists = {
           make_list("Heaviest at the peak", Metric::kPeak, peak_.bytes),
-          make_list("Still live at the end", Metric::kLive, totals_.live_bytes),
+          make_list(is_part_ ? "Live at the end of that time" : "Still live at the end",
+                    Metric::kLive, totals_.live_bytes),
           make_list("Most calls", Metric::kCalls, totals_.allocations + totals_.reallocations),
       };
       // Where a program allocates much more than it ever holds, who does is a question of its own.
@@ -137,6 +141,12 @@ class Page {
       facts = fmt::format("   {} in all", duration_text(since_begin(end)));
     }
     line(style_.bold(cut_end(command, width_ - columns(facts))) + facts);
+    if (is_part_)
+      for (const std::string& piece : wrapped_lines(
+               fmt::format("Only from {} to {} of the recording; what is of the whole run says so",
+                           duration_text(range_.from_ns), duration_text(range_.to_ns)),
+               width_))
+        line(piece);
     line();
   }
 
@@ -154,16 +164,21 @@ class Page {
       line("  No allocation was recorded.");
     } else {
       figure("Peak heap", bytes_text(peak_.bytes),
-             fmt::format("reached after {}", duration_text(since_begin(peak_.tick))));
+             fmt::format("reached after {}{}", duration_text(since_begin(peak_.tick)),
+                         range_.from_ns > 0 ? ", with what was there before" : ""));
       std::string calls = "in " + count_text(totals_.allocations, "allocation", "allocations");
       if (totals_.reallocations > 0)
         calls += " and " + count_text(totals_.reallocations, "reallocation", "reallocations");
       if (totals_.failed > 0) calls += fmt::format("; {} failed", grouped(totals_.failed));
       figure("Allocated", bytes_text(totals_.allocated_bytes), calls);
-      figure("Still live", bytes_text(totals_.live_bytes),
-             totals_.live_blocks == 0
-                 ? "every block was freed"
-                 : "at the end, in " + count_text(totals_.live_blocks, "block", "blocks"));
+      std::string live = count_text(totals_.live_blocks, "block", "blocks");
+      if (is_part_)
+        figure("Live", bytes_text(totals_.live_bytes),
+               fmt::format("at {}, in {}{}", duration_text(range_.to_ns), live,
+                           range_.from_ns > 0 ? ", whenever they were allocated" : ""));
+      else
+        figure("Still live", bytes_text(totals_.live_bytes),
+               totals_.live_blocks == 0 ? "every block was freed" : "at the end, in " + live);
       figure("Temporary", percent_text(totals_.temporary, totals_.allocations),
              fmt::format("{}, freed before the thread's next one",
                          count_text(totals_.temporary, "allocation", "allocations")));
@@ -173,7 +188,8 @@ class Page {
       if (!largest || image->peak_rss_bytes > largest->peak_rss_bytes) largest = image;
     if (largest && largest->peak_rss_bytes > 0)
       figure("Peak RSS", bytes_text(largest->peak_rss_bytes),
-             fmt::format("resident{}{}{}", images_.size() > 1 ? " in the largest process" : "",
+             fmt::format("resident{}{}{}{}", images_.size() > 1 ? " in the largest process" : "",
+                         is_part_ ? ", of the whole run" : "",
                          largest->recorder_rss_bytes > 0  // Not known of a trace that was cut.
                              ? fmt::format("; up to {} of it the recorder's own",
                                            bytes_text(std::min(largest->recorder_rss_bytes,
@@ -279,13 +295,13 @@ class Page {
                                       : 0;
     std::vector<Loss> missing = losses(reading_);
     bool whole = std::none_of(missing.begin(), missing.end(), [](auto& l) { return l.figures; });
-    line(style_.bold("Recording") + fmt::format("  {} in {} ({:.{}f} bytes each){}",
-                                                count_text(tables_.events, "event", "events"),
-                                                bytes_text(tables_.file_bytes), per_event,
-                                                per_event < 10 ? 2 : 0,
-                                                tables_.images.empty() ? "; no process was recorded"
-                                                : whole                ? "; nothing was lost"
-                                                                       : ""));
+    line(style_.bold("Recording") +
+         fmt::format("  {}{} in {} ({:.{}f} bytes each){}", is_part_ ? "of the whole run: " : "",
+                     count_text(tables_.events, "event", "events"), bytes_text(tables_.file_bytes),
+                     per_event, per_event < 10 ? 2 : 0,
+                     tables_.images.empty() ? "; no process was recorded"
+                     : whole                ? "; nothing was lost"
+                                            : ""));
     for (const Loss& loss : missing)
       remark(loss.figures ? "!" : "-", loss.sentence + ".", loss.figures);
     constexpr size_t kMostNotes = 3;
@@ -320,6 +336,8 @@ class Page {
   const analyze::Totals totals_;
   const analyze::Peak peak_;
   const std::vector<const trace::Image*> images_;
+  const analyze::Reading::Range range_;
+  const bool is_part_;  // The page is not of the whole recording.
   const size_t width_;
   const size_t rows_;
   const std::string tool_;

@@ -87,6 +87,21 @@ TEST(Page, ReachesThePeakBeforeTheEnd) {
   EXPECT_TRUE(has(text, "reached after 50 us")) << text;
 }
 
+TEST(Page, OfAPartSaysWhichFiguresAreOfMore) {
+  MadeUp made_up({}, {.from_tick = 3001, .to_tick = 6000});  // 200 us to 500 us.
+  made_up.play();
+  std::string text = page(&made_up);
+  EXPECT_TRUE(has(text, "Only from 200 us to 500 us of the recording;")) << text;
+  EXPECT_TRUE(has(text, "with what was there before")) << text;
+  EXPECT_TRUE(has(text, "at 500 us, in 5 blocks, whenever they were allocated")) << text;
+  EXPECT_TRUE(has(text, "Live at the end of that time")) << text;
+  EXPECT_TRUE(has(text, "in the largest process, of the whole run")) << text;
+  EXPECT_TRUE(has(text, "Recording  of the whole run: 9 events")) << text;
+  MadeUp whole;
+  whole.play();
+  EXPECT_FALSE(has(page(&whole), "of the whole run"));
+}
+
 TEST(Page, SaysSoIfNothingWasAllocatedOrLost) {
   MadeUp made_up;
   made_up.tables.notes.clear();
