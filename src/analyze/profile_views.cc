@@ -151,7 +151,7 @@ std::string headline(const Reading& reading, const Amounts& total, Metric metric
   uint64_t sum = value(total, metric);
   switch (metric) {
     case Metric::kPeak:
-      return fmt::format("{} at the peak, {} after the start", bytes_text(sum),
+      return fmt::format("{} at the peak, {} after the recording began", bytes_text(sum),
                          duration_text(tables.time_ns(reading.accounts().peak().tick)));
     case Metric::kLive:
       return fmt::format(

@@ -90,7 +90,8 @@ void add_query(CLI::App& app, QueryWords* words) {
   auto pattern = [&](const char* name, std::vector<std::string>* list, const char* help) {
     app.add_option(name, *list, help)->type_name("REGEX")->allow_extra_args(false)->group(kWhich);
   };
-  app.add_option("--from", words->from, "Only what happened after 2.5s, 300ms, 40%, peak, ...")
+  app.add_option("--from", words->from,
+                 "Only what happened after 2.5s, 300ms, 40% (of the recording), peak, ...")
       ->type_name("TIME")
       ->group(kWhich);
   app.add_option("--to", words->to, "Only what happened before; live is what is live then")

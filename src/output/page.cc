@@ -106,14 +106,6 @@ class Page {
     }
   }
 
-  // Nanoseconds since the first of the processes that are shown began; the recorder was there
-  // before.
-  uint64_t since_begin(uint64_t tick) const {
-    uint64_t begin = UINT64_MAX;
-    for (const trace::Image* image : images_) begin = std::min(begin, image->start_tick);
-    return tick > begin ? tables_.time_ns(tick) - tables_.time_ns(begin) : 0;
-  }
-
   // The image the user thinks of as "the program": the first one of the selection.
   void title() {
     line();
@@ -125,20 +117,22 @@ class Page {
       return;
     }
     const trace::Image& first = *images_.front();
-    uint64_t end = first.start_tick;
-    for (const trace::Image* image : images_)
+    uint64_t begin = first.start_tick, end = begin;
+    for (const trace::Image* image : images_) {
+      begin = std::min(begin, image->start_tick);
       end = std::max(end, image->end_tick.value_or(reading_.end_tick()));
+    }
+    std::string lasted = duration_text(tables_.time_ns(end) - tables_.time_ns(begin));
     // An exec goes on under the same pid; its last image has the exit code.
     const trace::Image* last = &first;
     for (const trace::Image* image : images_)
       if (image->pid == first.pid && image->start_tick >= last->start_tick) last = image;
-    std::string facts =
-        fmt::format("   ran {}, {}", duration_text(since_begin(end)), exit_text(*last));
+    std::string facts = fmt::format("   ran {}, {}", lasted, exit_text(*last));
     std::string command =
         first.command.empty() ? printable(first.executable) : command_text(first.command);
     if (tables_.runs.size() > 1 && !reading_.accounts().selection().pid) {
       command = fmt::format("{} recordings, the first: {}", grouped(tables_.runs.size()), command);
-      facts = fmt::format("   {} in all", duration_text(since_begin(end)));
+      facts = fmt::format("   {} in all", lasted);
     }
     line(style_.bold(cut_end(command, width_ - columns(facts))) + facts);
     if (is_part_)
@@ -164,7 +158,8 @@ class Page {
       line("  No allocation was recorded.");
     } else {
       figure("Peak heap", bytes_text(peak_.bytes),
-             fmt::format("reached after {}{}", duration_text(since_begin(peak_.tick)),
+             fmt::format("reached {} after the recording began{}",
+                         duration_text(tables_.time_ns(peak_.tick)),
                          range_.from_ns > 0 ? ", with what was there before" : ""));
       std::string calls = "in " + count_text(totals_.allocations, "allocation", "allocations");
       if (totals_.reallocations > 0)
