@@ -68,14 +68,6 @@ bool has_thread(const analyze::Reading& reading, const std::vector<analyze::Patt
   return false;
 }
 
-// What was typed may be of any length and is in the sentence; its ends say enough.
-std::string cut_middle(const std::string& text) {
-  constexpr size_t kMost = 2000, kEnd = 500;
-  if (output::columns(text) <= kMost) return text;
-  return output::cut_end(text, kMost - kEnd) +
-         output::cut_beginning(text, kEnd).substr(std::string_view("...").size());
-}
-
 }  // namespace
 
 std::function<void(double)> progress_of(std::string_view what) {
@@ -87,8 +79,11 @@ std::function<void(double)> progress_of(std::string_view what) {
 }
 
 int complain(int exit_code, std::string_view sentence) {
+  // What was typed may be of any length and is in the sentence; its ends say enough.
+  constexpr size_t kMost = 2000;
   // Not by fmt::print, which throws if nobody can read it: the exit code says enough then.
-  std::string text = fmt::format("malloscope: {}\n", cut_middle(output::printable(sentence)));
+  std::string text =
+      fmt::format("malloscope: {}\n", output::cut_middle(output::printable(sentence), kMost));
   std::fwrite(text.data(), 1, text.size(), stderr);
   return exit_code;
 }

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "output/losses.h"
+#include "output/module_names.h"
 #include "output/style.h"
 #include "output/words.h"
 #include "symbols/readable_name.h"
@@ -55,6 +56,10 @@ class Page {
     title();
     figures();
     if (totals_.allocations > 0) {
+      std::set<std::string> modules;
+      for (const Site& site : reading_.sites())
+        modules.insert(reading_.frames().frame(site.frame).module);
+      modules_ = ModuleNames(modules);
       std::vector<List> lists = {
           make_list("Heaviest at the peak", Metric::kPeak, peak_.bytes),
           make_list(is_part_ ? "Live at the end of that time" : "Still live at the end",
@@ -211,8 +216,8 @@ class Page {
     return cut_beginning(whole, width);
   }
 
-  static std::string library(const analyze::Frame& frame) {
-    return frame.module.empty() ? "-" : printable(base_name(frame.module));
+  std::string library(const analyze::Frame& frame) const {
+    return frame.module.empty() ? "-" : printable(modules_.of(frame.module));
   }
 
   struct List {
@@ -249,14 +254,14 @@ class Page {
         note = fmt::format(" ({} temporary)",
                            percent_text(site->amounts.temporary, site->amounts.allocations));
       size_t room = function_width - note.size();
-      std::string function = cut_end(
+      std::string function = cut_middle(
           printable(symbols::fitted_name(symbols::short_name(frame.function, room), room)), room);
       size_t used = columns(function) + note.size();
       line("  " + right(list.metric == Metric::kCalls ? grouped(amount) : bytes_text(amount), 12) +
            right(percent_text(amount, list.whole), 8) + "  " + style_.name(function) + note +
            std::string(function_width - used + 2, ' ') +
            padded(location(frame, place_width_), place_width_) + "  " +
-           style_.dim(cut_end(library(frame), library_width_)));
+           style_.dim(cut_middle(library(frame), library_width_)));
     }
   }
 
@@ -340,6 +345,7 @@ class Page {
   Sink& sink_;
   size_t place_width_ = 1;
   size_t library_width_ = 1;
+  ModuleNames modules_;
   std::set<std::string> blamed_;
 };
 

@@ -207,6 +207,9 @@ TEST(Words, AreCutToWidthBetweenCharacters) {
   EXPECT_EQ(cut_end("abcdef", 6), "abcdef");
   EXPECT_EQ(cut_beginning("abcdefgh", 6), "...fgh");
   EXPECT_EQ(cut_end("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 4), "\xc3\xa9...");
+  EXPECT_EQ(cut_middle("abcdefgh", 8), "abcdefgh");
+  EXPECT_EQ(cut_middle("abcdefghi", 8), "abc...hi");
+  EXPECT_EQ(cut_middle("abcdefghi", 2), "..");
   EXPECT_EQ(columns("h\xc3\xa9"), 2u);
 }
 
@@ -296,6 +299,36 @@ TEST(AnswerText, LeavesOutTheLastColumnsThatMayGoAndSaysSo) {
   ASSERT_TRUE(analyze::shape(&answer, {{"second"}, "", 0}));
   EXPECT_TRUE(has(as_text(answer, 25), "s")) << "what was asked for stays";
   EXPECT_FALSE(has(as_text(answer, 25), "no room"));
+}
+
+analyze::Answer answer_of(std::vector<analyze::NamedFrame> frames) {
+  analyze::Answer answer;
+  analyze::Table table;
+  table.columns = {{"frame", "function", analyze::Column::Kind::kFrame}};
+  for (analyze::NamedFrame& frame : frames) table.rows.push_back({{std::move(frame)}});
+  answer.tables.push_back(std::move(table));
+  return answer;
+}
+
+TEST(AnswerText, CutsNoTwoRowsToTheSame) {
+  std::string name = "libwith_a_rather_long_name_indeed.so.6", library = "/usr/lib/" + name;
+  std::string text = as_text(answer_of({{name + "+0xa57b9", "", 0, library},
+                                        {name + "+0xa57c0", "", 0, library},
+                                        {"load", "load.c", 4, "/usr/bin/git"},
+                                        {"load", "load.c", 4, "/usr/lib/git-core/git"}}),
+                             40);
+  EXPECT_TRUE(has(text, "+0xa57b9\n")) << text;  // And the library no second time.
+  EXPECT_TRUE(has(text, "+0xa57c0\n")) << text;
+  EXPECT_TRUE(has(text, "load  load.c:4 [bin/git]")) << text;
+  EXPECT_TRUE(has(text, "load  load.c:4 [git-core/git]")) << text;
+}
+
+TEST(AnswerText, CutsNoWordsThatThereIsRoomFor) {
+  analyze::Answer answer = wide_answer();
+  answer.tables[0].columns.resize(1);
+  answer.tables[0].rows[0].cells = {std::string(70, 'n')};
+  EXPECT_TRUE(has(as_text(answer, 100), std::string(70, 'n')));
+  for (const std::string& line : lines_of(as_text(answer, 50))) EXPECT_LE(line.size(), 50u);
 }
 
 TEST(AnswerText, ShowsStacksOnlyWhereTheyAreShown) {
