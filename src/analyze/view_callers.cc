@@ -58,6 +58,7 @@ Answer callers_and_callees(Reading* reading, const Query& query, const ProfileOp
       {"frame", "function, between its callers and its callees", Kind::kFrame}};
   for (size_t rank = 0; rank < blocks; ++rank) {
     const GraphFunction& f = graph.functions[order[rank]];
+    size_t first = table.rows.size();
     auto add_edges = [&](std::vector<const GraphEdge*>& edges, bool are_callers) {
       by_weight(edges, are_callers);
       for (const GraphEdge* edge : edges) {
@@ -79,6 +80,7 @@ Answer callers_and_callees(Reading* reading, const Query& query, const ProfileOp
                  value(f.self, metric),         named(tree.symbol(f.symbol))};
     table.rows.push_back(std::move(row));
     add_edges(callees[order[rank]], false);
+    table.rows[first].begins_block = true;
   }
   table.left_out = order.size() - blocks;
   answer.tables.push_back(std::move(table));

@@ -91,7 +91,10 @@ class TextWriter {
     }
     measure(table);
     write_heads(table);
-    for (const analyze::TableRow& row : table.rows) write_row(table, row);
+    for (const analyze::TableRow& row : table.rows) {
+      if (row.begins_block && &row != &table.rows.front()) sink_.write("\n");
+      write_row(table, row);
+    }
     if (table.left_out > 0)
       sink_.write(style_.dim(fmt::format("  ... and {}; --top N shows more\n",
                                          count_text(table.left_out, "more row", "more rows"))));

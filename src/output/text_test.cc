@@ -323,6 +323,12 @@ TEST(AnswerText, CutsNoTwoRowsToTheSame) {
   EXPECT_TRUE(has(text, "load  load.c:4 [git-core/git]")) << text;
 }
 
+TEST(AnswerText, LeavesALineBetweenBlocks) {
+  analyze::Answer answer = answer_of({{"a", "", 0, ""}, {"b", "", 0, ""}, {"c", "", 0, ""}});
+  for (size_t row : {0, 2}) answer.tables[0].rows[row].begins_block = true;
+  EXPECT_TRUE(has(as_text(answer, 80), "function\n  a\n  b\n\n  c\n")) << as_text(answer, 80);
+}
+
 TEST(AnswerText, CutsNoWordsThatThereIsRoomFor) {
   analyze::Answer answer = wide_answer();
   answer.tables[0].columns.resize(1);
