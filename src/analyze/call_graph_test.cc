@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -184,7 +186,7 @@ TEST(Views, AllAddUpToTheSameTotals) {
     }
     Answer functions = by_function(plain.get(), {}, {metric, By::kFunction, 0});
     uint64_t self = 0;
-    for (const TableRow& row : functions.tables[0].rows) self += number(row.cells[2]);
+    for (const TableRow& row : functions.tables[0].rows) self += number(row.cells[0]);
     EXPECT_EQ(self, value(all, metric));
   }
 }
@@ -205,6 +207,27 @@ TEST(Views, CallersBeginWithTheFunctionThatWasAskedFor) {
   ASSERT_NE(first_function({}), wanted);
   lightest.frames.focus.push_back(pattern(("^" + wanted + "$").c_str()));
   EXPECT_EQ(first_function(lightest), wanted);
+}
+
+// What starts a program has everything below it and asks for nothing: it is not what is looked for.
+TEST(Views, FunctionsThatAskThemselvesComeFirst) {
+  ToyRecording toy(5);
+  auto reading = toy.read();
+  for (bool by_cumulative : {false, true}) {
+    ProfileOptions options = {Metric::kAllocated, By::kFunction, 0, by_cumulative};
+    Answer functions = by_function(reading.get(), {}, options);
+    std::vector<uint64_t> amounts;
+    for (const TableRow& row : functions.tables[0].rows)
+      amounts.push_back(number(row.cells[by_cumulative ? 2 : 0]));
+    EXPECT_TRUE(std::ranges::is_sorted(amounts, std::greater{})) << by_cumulative;
+    Answer graph = callers_and_callees(reading.get(), {}, options);
+    std::vector<std::string> listed, blocks;
+    for (const TableRow& row : functions.tables[0].rows)
+      listed.push_back(std::get<NamedFrame>(row.cells.back()).full);
+    for (const TableRow& row : graph.tables[0].rows)
+      if (row.main) blocks.push_back(std::get<NamedFrame>(row.cells.back()).full);
+    EXPECT_EQ(listed, blocks);
+  }
 }
 
 TEST(Tally, ThreadsAndSizesCanBeSelected) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "analyze/numbers.h"
 
@@ -189,6 +190,19 @@ std::string headline(const Reading& reading, const Amounts& total, Metric metric
     }
   }
   return "";
+}
+
+std::vector<size_t> ordered(const CallTree& tree, const CallGraph& graph,
+                            const ProfileOptions& options) {
+  std::vector<size_t> order = heaviest_first(
+      graph.functions.size(),
+      [&](size_t i) { return value(graph.functions[i].cumulative, options.metric); },
+      [&](size_t i) -> const std::string& { return tree.symbol(graph.functions[i].symbol).full; });
+  if (!options.by_cumulative)
+    std::ranges::stable_sort(order, std::greater{}, [&](size_t i) {
+      return value(graph.functions[i].self, options.metric);
+    });
+  return order;
 }
 
 static std::string share_note(const CallTree& tree, Metric metric) {

@@ -20,10 +20,7 @@ Answer callers_and_callees(Reading* reading, const Query& query, const ProfileOp
   answer.headline = headline(*reading, tree.total(), options.metric);
   Metric metric = options.metric;
   uint64_t whole = value(tree.total(), metric);
-  auto order = heaviest_first(
-      graph.functions.size(),
-      [&](size_t i) { return value(graph.functions[i].cumulative, metric); },
-      [&](size_t i) -> const std::string& { return tree.symbol(graph.functions[i].symbol).full; });
+  std::vector<size_t> order = ordered(tree, graph, options);
   // Whoever asks for a function wants to see that one.
   if (!query.frames.focus.empty())
     std::ranges::stable_partition(order, [&](size_t i) {
