@@ -224,7 +224,7 @@ void add_shape(CLI::App& app, ShapeWords* words, std::string_view top_help) {
   app.add_option("--top", words->top, std::string(top_help))
       ->check(CLI::Range(1, 1'000'000'000).description(""))
       ->type_name("N");
-  app.add_option("--columns", words->columns, "Columns to show, by their names in --json: a,b,c")
+  app.add_option("--columns", words->columns, "Columns to show, by their titles or names in --json: a,b,c")
       ->type_name("LIST");
   app.add_option("--sort", words->sort, "Column to sort by, heaviest first")->type_name("COLUMN");
 }

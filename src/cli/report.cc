@@ -89,7 +89,7 @@ int profile(const ReportOptions& options, analyze::Query query) {
   constexpr size_t kRows = 20, kBlocks = 10;
   if (shape.top == 0 && !options.json) shape.top = options.callers ? kBlocks : kRows;
   wanted.top = options.json ? options.shape.top : shape.top;
-  wanted.by_cumulative = shape.sort == "cumulative";
+  wanted.by_cumulative = shape.sort == "cumulative" || shape.sort.ends_with(" in all");
   query.tally.by_thread |= wanted.by == By::kThread;
   query.tally.by_size |= wanted.by == By::kSize;
   ask_for(wanted.metric, &query);
