@@ -25,6 +25,12 @@ for verb in $verbs; do
   grep -q "malloscope $verb " plain || fail "no example in the page of $verb"
 done
 
+# A sentence of two lines is one; what explains words is a list.
+groff -man -Tutf8 -rLL=200n pages/malloscope-report.1 | sed 's/.\x08//g; s/\x1b\[[0-9;]*m//g' >text
+grep -q 'between its callers and its callees; those that match --focus first\.' text ||
+  fail "the sentence of --callers is broken: $(grep -A 3 -- --callers text)"
+grep -q '^ *churn  *[a-z]' text || fail "views are not explained: $(grep -A 5 -- --view text)"
+
 # Installed where man looks for them.
 if [ -d "$build/man" ]; then
   for verb in $verbs; do
