@@ -75,6 +75,30 @@ std::string_view metric_name(Metric metric) {
   return "";
 }
 
+std::string_view metric_help(Metric metric) {
+  switch (metric) {
+    case Metric::kAllocations:
+      return "calls that returned a new block";
+    case Metric::kAllocated:
+      return "bytes asked for, all calls together";
+    case Metric::kLive:
+      return "bytes never freed; with --from, only of what was allocated since";
+    case Metric::kPeak:
+      return "bytes live at the highest moment";
+    case Metric::kTemporary:
+      return "allocations that were freed before their thread's next one";
+    case Metric::kCalls:
+      return "allocations and reallocations";
+    case Metric::kLifetime:
+      return "how long the blocks lived, all together";
+    case Metric::kOverhead:
+      return "bytes that the allocator set aside beyond what was asked for";
+    case Metric::kAllocatorTime:
+      return "time inside the allocator (of run --time-calls)";
+  }
+  return "";
+}
+
 std::string metric_key(Metric metric) {
   std::string key(metric_name(metric));
   std::replace(key.begin(), key.end(), '-', '_');

@@ -53,6 +53,7 @@ void add_amounts(const Amounts& amounts, std::vector<Cell>* cells);
 std::vector<Column> profile_columns(Metric metric);
 void add_profile(const Amounts& amounts, uint64_t whole, Metric metric, std::vector<Cell>* cells);
 std::string_view metric_name(Metric metric);  // As on the command line.
+std::string_view metric_help(Metric metric);  // What it is, for somebody who wonders.
 std::string metric_key(Metric metric);        // As in JSON.
 // All, by name; `counted`: only those that are in the amounts of every reading.
 std::map<std::string, Metric> metrics(bool counted = false);

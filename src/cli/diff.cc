@@ -51,8 +51,7 @@ int main_diff(const Words& words) {
       ->expected(1, 2)
       ->type_name("BEFORE [AFTER]");
   add_json(app, &json);
-  app.add_option("--metric", metric,
-                 listed(keys_of(kMetrics)) + " [peak; of two moments always live]")
+  app.add_option("--metric", metric, metrics_help(kMetrics, "peak; of two moments always live"))
       ->check(one_of(keys_of(kMetrics)))
       ->type_name("METRIC");
   app.add_option("--by", by, "site, or function: with all that was called below it [site]")

@@ -169,7 +169,7 @@ int main_export(const Words& words) {
       ->required()
       ->check(one_of(format_names()))
       ->type_name("FORMAT");
-  app.add_option("--metric", options.metric, listed(keys_of(kMetrics)) + " [peak]")
+  app.add_option("--metric", options.metric, metrics_help(kMetrics))
       ->check(one_of(keys_of(kMetrics)))
       ->type_name("METRIC");
   app.add_option("-o,--output", options.output, "File to write; - is standard output")

@@ -166,11 +166,10 @@ int main_report(const Words& words) {
   add_trace(app, &options.trace);
   add_json(app, &options.json, "One JSON object with all totals and sites, or with the profile");
   constexpr const char* kProfile = "Profiles";
-  CLI::Option* metric =
-      app.add_option("--metric", options.metric, listed(keys_of(kMetrics)) + " [peak]")
-          ->check(one_of(keys_of(kMetrics)))
-          ->type_name("METRIC")
-          ->group(kProfile);
+  CLI::Option* metric = app.add_option("--metric", options.metric, metrics_help(kMetrics))
+                            ->check(one_of(keys_of(kMetrics)))
+                            ->type_name("METRIC")
+                            ->group(kProfile);
   CLI::Option* by = app.add_option("--by", options.by, listed(keys_of(kGroups)) + " [function]")
                         ->check(one_of(keys_of(kGroups)))
                         ->type_name("WHAT")
