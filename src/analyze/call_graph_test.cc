@@ -24,6 +24,14 @@ bool same(const Amounts& a, const Amounts& b) {
          a.peak_bytes == b.peak_bytes;
 }
 
+// Of a tree's lines from `i` on that are as deep, "others" among them, before one that is less so.
+uint64_t sum_below(const std::vector<TableRow>& rows, size_t i, unsigned depth) {
+  uint64_t sum = 0;
+  for (; i < rows.size() && rows[i].depth >= depth; ++i)
+    if (rows[i].depth == depth) sum += std::get<uint64_t>(rows[i].cells[0]);
+  return sum;
+}
+
 Amounts everything(const Reading& reading) {
   Amounts sum;
   reading.accounts().tally().for_each_row([&](const Row& row) { sum += row.amounts; });
@@ -176,13 +184,21 @@ TEST(Views, AllAddUpToTheSameTotals) {
     uint64_t sum = 0;
     for (const TableRow& row : stacks.tables[0].rows) sum += number(row.cells[0]);
     EXPECT_EQ(sum, value(all, metric));
-    // The lines of the outermost level, "others" among them.
-    for (size_t top : {0u, 20u}) {
+    size_t all_nodes = 0;
+    for (size_t top : {0u, 1u, 20u}) {
       Answer tree = as_tree(plain.get(), {}, {metric, By::kFunction, top});
-      uint64_t roots = 0;
-      for (const TableRow& row : tree.tables[0].rows)
-        if (row.depth == 0) roots += number(row.cells[0]);
-      EXPECT_EQ(roots, value(all, metric));
+      const std::vector<TableRow>& rows = tree.tables[0].rows;
+      EXPECT_EQ(sum_below(rows, 0, 0), value(all, metric));
+      size_t nodes = 0;
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const auto* own = std::get_if<uint64_t>(&rows[i].cells[2]);
+        if (!own) continue;  // "... others".
+        ++nodes;
+        EXPECT_EQ(number(rows[i].cells[0]), *own + sum_below(rows, i + 1, rows[i].depth + 1));
+      }
+      if (top == 0) all_nodes = nodes;
+      EXPECT_EQ(nodes, top == 0 ? all_nodes : std::min(top, all_nodes));
+      EXPECT_EQ(nodes + tree.tables[0].left_out, all_nodes);
     }
     Answer functions = by_function(plain.get(), {}, {metric, By::kFunction, 0});
     uint64_t self = 0;

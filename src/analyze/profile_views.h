@@ -37,7 +37,8 @@ void ask_for(Metric metric, Query* query);
 Answer by_function(Reading* reading, const Query& query, const ProfileOptions& options);
 // Each function between those that called it and those that it called.
 Answer callers_and_callees(Reading* reading, const Query& query, const ProfileOptions& options);
-// The tree from the root, heaviest first; what is too small to show is a line of its own.
+// The tree from the root, heaviest first; of a `top` heaviest nodes, others as one line where they
+// would be.
 Answer as_tree(Reading* reading, const Query& query, const ProfileOptions& options);
 // The heaviest stacks, whole.
 Answer by_stack(Reading* reading, const Query& query, const ProfileOptions& options);

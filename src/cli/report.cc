@@ -86,8 +86,9 @@ int profile(const ReportOptions& options, analyze::Query query) {
   wanted.metric = kMetrics.at(options.metric.empty() ? "peak" : options.metric);
   wanted.by = kGroups.at(options.by.empty() ? "function" : options.by);
   analyze::Shape shape = shape_of(options.shape);
-  constexpr size_t kRows = 20, kBlocks = 10;
-  if (shape.top == 0 && !options.json) shape.top = options.callers ? kBlocks : kRows;
+  constexpr size_t kRows = 20, kBlocks = 10, kNodes = 40;
+  if (shape.top == 0 && !options.json)
+    shape.top = options.callers ? kBlocks : options.tree ? kNodes : kRows;
   wanted.top = options.json ? options.shape.top : shape.top;
   wanted.by_cumulative = shape.sort == "cumulative" || shape.sort.ends_with(" in all");
   query.tally.by_thread |= wanted.by == By::kThread;
@@ -174,7 +175,8 @@ int main_report(const Words& words) {
                         ->check(one_of(keys_of(kGroups)))
                         ->type_name("WHAT")
                         ->group(kProfile);
-  auto* tree = app.add_flag("--tree", options.tree, "The tree of callers from main down")
+  auto* tree = app.add_flag("--tree", options.tree,
+                            "The tree of callers from main down, the heaviest --top nodes of it")
                    ->group(kProfile)
                    ->excludes(by);
   auto* stacks = app.add_flag("--stacks", options.stacks, "The heaviest stacks, whole")
