@@ -246,6 +246,27 @@ TEST(Views, FunctionsThatAskThemselvesComeFirst) {
   }
 }
 
+TEST(CallTree, AFunctionHasALineOnlyIfItIsItsOnlyOne) {
+  ToyRecording toy(5);
+  auto reading = toy.read();
+  Query query;  // f1, f2 and f4 are one function, of three lines.
+  query.rules.renames.push_back(*Rename::make("s/^f[124]$/f/", "--rename"));
+  CallTree by_line(reading.get(), query, true), by_function(reading.get(), query);
+  std::map<std::pair<std::string, std::string>, std::set<int>> lines;
+  for (uint32_t i = 0; i < by_line.symbols(); ++i) {
+    const Symbol& symbol = by_line.symbol(SymbolId{i});
+    lines[{symbol.full, symbol.module}].insert(symbol.line);
+  }
+  size_t several = 0;
+  for (uint32_t i = 0; i < by_function.symbols(); ++i) {
+    const Symbol& symbol = by_function.symbol(SymbolId{i});
+    const std::set<int>& met = lines[{symbol.full, symbol.module}];
+    EXPECT_EQ(symbol.line, met.size() == 1 ? *met.begin() : 0) << symbol.full;
+    several += met.size() > 1;
+  }
+  EXPECT_EQ(several, 1u);
+}
+
 TEST(Tally, ThreadsAndSizesCanBeSelected) {
   ToyRecording toy(6);
   TallyOptions options;
