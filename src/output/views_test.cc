@@ -200,7 +200,7 @@ TEST(Views, ThreadsFreeTheirOwnAndOthersBlocks) {
   w.free(16, 2);
   w.free(32, 1);
   w.free(48, 2);
-  w.make(64, 7, 1, 2);
+  w.make(64, 7, 2, 2);
   w.free(64, 1);
   json all = w.result();
   EXPECT_EQ(all["frees"], all["totals"]["frees"]);
@@ -212,6 +212,9 @@ TEST(Views, ThreadsFreeTheirOwnAndOthersBlocks) {
   EXPECT_EQ(worker["frees_of_others"], 1);
   EXPECT_EQ(worker["freed_by_others"], 1);
   EXPECT_EQ(row_of(all["threads"], "thread", "main")["freed_by_others"], 1);
+  EXPECT_EQ(row_of(all["threads"], "thread", "main")["function"],
+            "load(std::map<int, int> const&)");
+  EXPECT_NE(all["notes"].dump().find("malloscope run --free-stacks"), std::string::npos);
   EXPECT_EQ(sum(all["matrix"], "frees"), 4u);
   EXPECT_EQ(all["matrix"][0]["freed_by"], "worker (102)");
   EXPECT_EQ(all["matrix"][0]["freed_bytes"], 100);
