@@ -158,6 +158,12 @@ class Page {
     }
   }
 
+  // By its resident size, or nobody.
+  const trace::Image* largest_image() const {
+    auto largest = std::ranges::max_element(images_, {}, &trace::Image::peak_rss_bytes);
+    return largest == images_.end() ? nullptr : *largest;
+  }
+
   void figures() {
     if (totals_.allocations == 0) {
       line("  No allocation was recorded.");
@@ -183,9 +189,7 @@ class Page {
              fmt::format("{}, freed before the thread's next one",
                          count_text(totals_.temporary, "allocation", "allocations")));
     }
-    const trace::Image* largest = nullptr;
-    for (const trace::Image* image : images_)
-      if (!largest || image->peak_rss_bytes > largest->peak_rss_bytes) largest = image;
+    const trace::Image* largest = largest_image();
     if (largest && largest->peak_rss_bytes > 0)
       figure("Peak RSS", bytes_text(largest->peak_rss_bytes),
              fmt::format("resident{}{}{}{}", images_.size() > 1 ? " in the largest process" : "",
@@ -316,16 +320,38 @@ class Page {
         remark("-", why);
   }
 
+  // The views that answer what the figures above make one ask, the most telling first.
+  std::vector<std::string_view> telling_views() const {
+    std::vector<std::string_view> views;
+    if (totals_.temporary > totals_.allocations / 4) views.push_back("churn");
+    // Code, libraries and stacks are some megabytes in every process.
+    constexpr uint64_t kAlwaysThere = 8 << 20;
+    const trace::Image* largest = largest_image();
+    if (largest && largest->peak_rss_bytes > largest->recorder_rss_bytes + kAlwaysThere +
+                                                 2 * reading_.accounts().peak(largest->id).bytes)
+      views.push_back("rss");
+    const analyze::Mappings& mappings = totals_.mappings;
+    if (mappings.mapped_bytes > mappings.unmapped_bytes + peak_.bytes / 2)
+      views.push_back("mappings");
+    if (std::ranges::any_of(images_, [](const trace::Image* image) {
+          return std::ranges::count_if(image->threads, &trace::Thread::tid) > 1;
+        }))
+      views.push_back("threads");
+    if (views.empty() || totals_.reallocations > totals_.allocations / 10)
+      views.push_back("growth");
+    return views;
+  }
+
   void next() {
     std::string trace = shell_quoted(reading_.path());
     line();
     line(style_.bold("Next") + "  trace is " + printable(reading_.path()));
     std::string tool = "  " + shell_quoted(tool_);
-    // The one view that has most to say, then what everybody asks sooner or later.
-    bool much_thrown_away = totals_.temporary > totals_.allocations / 4;
+    // What has most to say, then what everybody asks sooner or later.
     if (totals_.live_blocks > 0) line(tool + " leaks " + trace);
     if (totals_.allocations > 0)
-      line(tool + " report " + trace + " --view " + (much_thrown_away ? "churn" : "growth"));
+      for (std::string_view view : telling_views())
+        line(tool + " report " + trace + " --view " + std::string(view));
     line(tool + " report " + trace + " --tree");
     line(tool + " export " + trace + " --format folded --metric peak -o peak.folded");
     line(tool + " info " + trace);

@@ -77,6 +77,41 @@ TEST(Page, SaysHowMuchWhenWhichCodeAndWhatNext) {
   EXPECT_TRUE(has(text, "malloscope info app.mscope\n"));
 }
 
+std::vector<std::string> suggested_views(MadeUp* made_up) {
+  std::vector<std::string> views;
+  for (const std::string& line : lines_of(page(made_up)))
+    if (size_t at = line.find(" --view "); at != std::string::npos)
+      views.push_back(line.substr(at + 8));
+  return views;
+}
+
+TEST(Page, SuggestsTheViewsThatAnswerWhatItShows) {
+  using Views = std::vector<std::string>;
+  using wire::Kind, wire::Op;
+  MadeUp growing;
+  growing.play();
+  for (trace::Image& image : growing.tables.images) image.peak_rss_bytes = 0;
+  EXPECT_EQ(suggested_views(&growing), Views{"growth"});
+
+  MadeUp resident;
+  resident.play();  // 10 MiB resident, 5 KiB of heap.
+  EXPECT_EQ(suggested_views(&resident), Views{"rss"});
+
+  MadeUp mapping;
+  mapping.play();
+  for (trace::Image& image : mapping.tables.images) image.peak_rss_bytes = 0;
+  mapping.show(Kind::kMapping, Op::kMmap, 1 << 20, 1 << 20, 1);
+  EXPECT_EQ(suggested_views(&mapping), Views{"mappings"});
+
+  MadeUp threaded;
+  threaded.play();
+  for (trace::Image& image : threaded.tables.images) {
+    image.peak_rss_bytes = 0;
+    image.threads.push_back({ThreadId{2}, 102, "worker", 1000});
+  }
+  EXPECT_EQ(suggested_views(&threaded), Views{"threads"});
+}
+
 // A process may begin later than the recording; what is typed for --to counts from the latter.
 TEST(Page, CountsTimesFromTheBeginningOfTheRecording) {
   MadeUp made_up({.pid = 102});
