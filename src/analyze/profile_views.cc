@@ -232,9 +232,7 @@ std::vector<size_t> ordered(const CallTree& tree, const CallGraph& graph,
 static std::string share_note(const CallTree& tree, Metric metric) {
   uint64_t shown = value(tree.total(), metric), all = value(tree.unfiltered(), metric);
   if (shown == all) return "";
-  return fmt::format(
-      "The filters let {:.1f} % through.",
-      all == 0 ? 0.0 : 100.0 * static_cast<double>(shown) / static_cast<double>(all));
+  return fmt::format("The filters let {} through.", percent_text(shown, all));
 }
 
 void add_notes(const CallTree& tree, Metric metric, Answer* answer) {

@@ -153,9 +153,7 @@ void add_clock_note(const Reading& reading, Answer* answer) {
 
 void add_filter_note(uint64_t shown, uint64_t whole, Answer* answer) {
   if (shown == whole) return;
-  answer->notes.push_back(fmt::format(
-      "The filters let {:.1f} % through.",
-      whole == 0 ? 0.0 : 100.0 * static_cast<double>(shown) / static_cast<double>(whole)));
+  answer->notes.push_back(fmt::format("The filters let {} through.", percent_text(shown, whole)));
 }
 
 }  // namespace malloscope::analyze

@@ -233,7 +233,8 @@ TEST(Words, AreWhatPeopleRead) {
   EXPECT_EQ(duration_text(7'500'000'000'000), "2 h 05 min");
   EXPECT_EQ(percent_text(0, 10), "0 %");
   EXPECT_EQ(percent_text(1, 10'000), "< 0.1 %");
-  EXPECT_EQ(percent_text(9'999, 10'000), "99 %");
+  EXPECT_EQ(percent_text(9'999'998, 10'000'000), "> 99 %");
+  EXPECT_EQ(percent_text(98'999, 100'000), "99 %");
   EXPECT_EQ(percent_text(10, 10), "100 %");
 }
 
