@@ -224,7 +224,7 @@ class LifetimesView : public View, public HeapObserver {
       uint64_t low = uint64_t{1} << (k - 1), blocks = all.ended_ns.of_width(k);
       if (table.rows.empty() && blocks == 0) continue;
       add(low, low * 2, blocks,
-          fmt::format("{} to {}", duration_text(low), duration_text(low * 2)));
+          fmt::format("{} to below {}", duration_text(low), duration_text(low * 2)));
     }
     if (all.never_freed > 0) add({}, {}, all.never_freed, "never freed");
     return table;

@@ -117,7 +117,11 @@ std::string thread_name(const trace::Image& image, ThreadId thread) {
 std::string size_range(unsigned size_class) {
   if (size_class == 0) return "0 B";
   uint64_t low = uint64_t{1} << (size_class - 1);
-  return low == 1 ? "1 B" : fmt::format("{} to {}", bytes_text(low), bytes_text(low * 2 - 1));
+  if (low == 1) return "1 B";
+  if (low < 1024) return fmt::format("{} to {}", bytes_text(low), bytes_text(low * 2 - 1));
+  // Rounded, the last size of a class would look like the first of the next.
+  return size_class == 64 ? fmt::format("{} and more", bytes_text(low))
+                          : fmt::format("{} to below {}", bytes_text(low), bytes_text(low * 2));
 }
 
 void add_totals(const Reading& reading, Answer* answer, const std::string& within, double units) {

@@ -182,6 +182,15 @@ TEST(Views, SizesAddUpHoweverTheyAreCut) {
   EXPECT_EQ(row_of(all["classes"], "range", "128 B")["allocated_bytes"], 30);
 }
 
+TEST(Views, SizeClassesDoNotOverlap) {
+  EXPECT_EQ(analyze::size_range(0), "0 B");
+  EXPECT_EQ(analyze::size_range(1), "1 B");
+  EXPECT_EQ(analyze::size_range(10), "512 B to 1023 B");
+  EXPECT_EQ(analyze::size_range(11), "1.0 KiB to below 2.0 KiB");
+  EXPECT_EQ(analyze::size_range(12), "2.0 KiB to below 4.0 KiB");
+  EXPECT_EQ(analyze::size_range(64), "8.0 EiB and more");
+}
+
 TEST(Views, SizesObeyAFilter) {
   Watched w("sizes", focused("^parse"));
   w.make(16, 100, 1);
