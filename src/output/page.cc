@@ -178,6 +178,9 @@ class Page {
       if (totals_.failed > 0) calls += fmt::format("; {} failed", grouped(totals_.failed));
       figure("Allocated", bytes_text(totals_.allocated_bytes), calls);
       std::string live = count_text(totals_.live_blocks, "block", "blocks");
+      // Only of several processes: the peak is of those that run at the same time.
+      if (totals_.live_bytes > peak_.bytes)
+        live += "; more than the peak, with what processes had not freed when they ended";
       if (is_part_)
         figure("Live", bytes_text(totals_.live_bytes),
                fmt::format("at {}, in {}{}", duration_text(range_.to_ns), live,

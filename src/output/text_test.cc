@@ -138,6 +138,19 @@ TEST(Page, OfAPartSaysWhichFiguresAreOfMore) {
   EXPECT_FALSE(has(page(&whole), "of the whole run"));
 }
 
+TEST(Page, SaysHowMoreCanBeLiveThanAtThePeak) {
+  using wire::Kind, wire::Op;
+  MadeUp one_by_one;
+  one_by_one.show(Kind::kAlloc, Op::kMalloc, 16, 100, 1, 1);
+  one_by_one.accounts->image_ended(one_by_one.tables.images[0]);
+  one_by_one.show(Kind::kAlloc, Op::kMalloc, 16, 100, 1, 2);
+  std::string text = page(&one_by_one);
+  EXPECT_TRUE(has(text, "at the end, in 2 blocks; more than the peak, with")) << text;
+  MadeUp together;
+  together.play();
+  EXPECT_FALSE(has(page(&together), "more than the peak"));
+}
+
 TEST(Page, SaysSoIfNothingWasAllocatedOrLost) {
   MadeUp made_up;
   made_up.tables.notes.clear();
