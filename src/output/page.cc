@@ -111,7 +111,8 @@ class Page {
     }
   }
 
-  // The image the user thinks of as "the program": the first one of the selection.
+  // The image the user thinks of as "the program" is the first one of all; of one process the
+  // last, since what it was between fork and exec is its parent's name.
   void title() {
     line();
     if (images_.empty()) {
@@ -133,8 +134,9 @@ class Page {
     for (const trace::Image* image : images_)
       if (image->pid == first.pid && image->start_tick >= last->start_tick) last = image;
     std::string facts = fmt::format("   ran {}, {}", lasted, exit_text(*last));
+    const trace::Image& named = reading_.accounts().selection().pid ? *last : first;
     std::string command =
-        first.command.empty() ? printable(first.executable) : command_text(first.command);
+        named.command.empty() ? printable(named.executable) : command_text(named.command);
     if (tables_.runs.size() > 1 && !reading_.accounts().selection().pid) {
       command = fmt::format("{} recordings, the first: {}", grouped(tables_.runs.size()), command);
       facts = fmt::format("   {} in all", lasted);

@@ -151,6 +151,19 @@ TEST(Page, SaysHowMoreCanBeLiveThanAtThePeak) {
   EXPECT_FALSE(has(page(&together), "more than the peak"));
 }
 
+TEST(Page, OfAProcessIsCalledWhatItBecame) {
+  MadeUp made_up({.pid = 102});
+  trace::Image became = made_up.tables.images[1];
+  became.id = ImageId{3};
+  became.command = {"gzip", "-9"};
+  became.start_tick = 1100;
+  made_up.tables.images[1].ended_by_exec = true;
+  made_up.tables.images.push_back(became);
+  made_up.accounts->image_started(became);
+  std::string text = page(&made_up);
+  EXPECT_TRUE(has(text, "\ngzip -9   ran ")) << text;
+}
+
 TEST(Page, SaysSoIfNothingWasAllocatedOrLost) {
   MadeUp made_up;
   made_up.tables.notes.clear();
