@@ -110,6 +110,7 @@ uint64_t TimeSlices::begin(size_t slice) const { return std::min(from_ + slice *
 std::string thread_name(const trace::Image& image, ThreadId thread) {
   if (raw(thread) == 0 || raw(thread) > image.threads.size()) return "(unknown thread)";
   const trace::Thread& found = image.threads[raw(thread) - 1];
+  if (found.tid == 0) return "(threads after their end)";
   return found.name.empty() ? fmt::format("thread {}", found.tid)
                             : fmt::format("{} ({})", found.name, found.tid);
 }

@@ -207,6 +207,18 @@ TEST(Info, ShowsWhatIsInTheTraceAndEscapesIt) {
     EXPECT_TRUE(has(sink.text(), part)) << part << "\n" << sink.text();
 }
 
+TEST(Info, CountsNoThreadThatIsNone) {
+  MadeUp made_up;
+  made_up.tables.images[0].threads.push_back({ThreadId{2}, 0, "", 1000});
+  made_up.play();
+  auto reading = made_up.reading();
+  StringSink sink;
+  write_info(*reading, {}, &sink);
+  EXPECT_TRUE(has(sink.text(), "Threads (2)")) << sink.text();
+  EXPECT_FALSE(has(sink.text(), "tid 0")) << sink.text();
+  EXPECT_TRUE(has(sink.text(), "no thread    what threads did after their end")) << sink.text();
+}
+
 std::vector<std::string> folded(analyze::Metric metric, analyze::Selection selection = {}) {
   MadeUp made_up(selection);
   made_up.play();
