@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every verb of --help has a manual page with all its options, of which groff has nothing to complain.
+# Every verb of --help has a manual page with all its options, of which groff has nothing to complain;
+# they are installed, and so is what README refers to.
 . "$(dirname "$0")/here.sh"
 
 command -v groff >/dev/null || skip "no groff"
@@ -38,5 +39,9 @@ if [ -d "$build/man" ]; then
   done
   DESTDIR="$work/root" cmake --install "$build" --prefix /usr >/dev/null || fail "cmake --install"
   [ -f root/usr/share/man/man1/malloscope-merge.1 ] || fail "pages are not installed"
+  # What README refers to lies beside it.
+  for file in $(grep -o '([A-Za-z_/]*\.md)' "$root/README.md" | tr -d '()' | sort -u); do
+    [ -f "root/usr/share/doc/malloscope/$file" ] || fail "$file is not installed"
+  done
 fi
 exit 0
