@@ -209,7 +209,10 @@ class Page {
                              : ""));
     if (totals_.mappings.mapped_bytes > 0)
       figure("Mapped", bytes_text(totals_.mappings.mapped_bytes),
-             "by the program's own mmap calls; not part of the heap figures");
+             fmt::format(
+                 "by all of the program's own mmap calls together, {} unmapped again; not part "
+                 "of the heap figures",
+                 bytes_text(totals_.mappings.unmapped_bytes)));
   }
 
   // The file and the folder it is in: a full path would push the function off the page.

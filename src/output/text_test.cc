@@ -164,6 +164,18 @@ TEST(Page, OfAProcessIsCalledWhatItBecame) {
   EXPECT_TRUE(has(text, "\ngzip -9   ran ")) << text;
 }
 
+TEST(Page, SaysThatMappingsAreAllThereEverWere) {
+  using wire::Kind, wire::Op;
+  MadeUp made_up;
+  made_up.play();
+  made_up.show(Kind::kMapping, Op::kMmap, 1 << 20, 3 << 20, 1);
+  made_up.show(Kind::kMapping, Op::kMunmap, 1 << 20, 2 << 20, 1);
+  std::string text = page(&made_up);
+  EXPECT_TRUE(
+      has(text, "3.0 MiB  by all of the program's own mmap calls together, 2.0 MiB unmapped"))
+      << text;
+}
+
 TEST(Page, SaysSoIfNothingWasAllocatedOrLost) {
   MadeUp made_up;
   made_up.tables.notes.clear();
