@@ -46,7 +46,7 @@ class Page {
         range_(reading->range()),
         is_part_(reading->accounts().window().from_tick > 0 ||
                  reading->accounts().window().to_tick != analyze::Window::kNever),
-        width_(std::clamp<size_t>(options.width, 80, 120)),
+        width_(std::clamp<size_t>(options.width, 50, 200)),
         rows_(options.rows),
         tool_(options.tool),
         style_{options.color},
@@ -141,7 +141,8 @@ class Page {
       command = fmt::format("{} recordings, the first: {}", grouped(tables_.runs.size()), command);
       facts = fmt::format("   {} in all", lasted);
     }
-    line(style_.bold(cut_end(command, width_ - columns(facts))) + facts);
+    line(style_.bold(cut_end(command, width_ > columns(facts) ? width_ - columns(facts) : 0)) +
+         facts);
     if (is_part_)
       for (const std::string& piece : wrapped_lines(
                fmt::format("Only from {} to {} of the recording; what is of the whole run says so",
@@ -215,9 +216,10 @@ class Page {
                  bytes_text(totals_.mappings.unmapped_bytes)));
   }
 
-  // The file and the folder it is in: a full path would push the function off the page.
-  static std::string location(const analyze::Frame& frame, size_t width) {
-    if (frame.file.empty()) return "-";
+  // The file and the folder it is in: a full path would push the function off the page. If that is
+  // not known, the library, unless there is a column for it.
+  std::string location(const analyze::Frame& frame, size_t width) const {
+    if (frame.file.empty()) return is_narrow() ? cut_middle(library(frame), width) : "-";
     std::string_view path = frame.file;
     size_t slash = path.find_last_of('/');
     if (slash != std::string_view::npos && slash > 0) slash = path.find_last_of('/', slash - 1);
@@ -227,6 +229,8 @@ class Page {
     if (columns(whole) > width) whole = printable(base_name(path)) + number;
     return cut_beginning(whole, width);
   }
+
+  bool is_narrow() const { return width_ < 80; }  // No room for libraries.
 
   std::string library(const analyze::Frame& frame) const {
     return frame.module.empty() ? "-" : printable(modules_.of(frame.module));
@@ -257,7 +261,7 @@ class Page {
     if (list.sites.empty()) return;
     line();
     line(style_.bold(list.title));
-    const size_t function_width = width_ - 28 - place_width_ - library_width_;
+    const size_t function_width = width_ - (is_narrow() ? 26 : 28 + library_width_) - place_width_;
     for (const Site* site : list.sites) {
       const analyze::Frame& frame = reading_.frames().frame(site->frame);
       uint64_t amount = analyze::value(site->amounts, list.metric);
@@ -265,6 +269,8 @@ class Page {
       if (list.metric == Metric::kCalls && site->amounts.temporary > site->amounts.allocations / 2)
         note = fmt::format(" ({} temporary)",
                            percent_text(site->amounts.temporary, site->amounts.allocations));
+      constexpr size_t kLeastName = 12;
+      if (function_width < kLeastName + note.size()) note.clear();
       size_t room = function_width - note.size();
       std::string function = cut_middle(
           printable(symbols::fitted_name(symbols::short_name(frame.function, room), room)), room);
@@ -272,8 +278,9 @@ class Page {
       line("  " + right(list.metric == Metric::kCalls ? grouped(amount) : bytes_text(amount), 12) +
            right(percent_text(amount, list.whole), 8) + "  " + style_.name(function) + note +
            std::string(function_width - used + 2, ' ') +
-           padded(location(frame, place_width_), place_width_) + "  " +
-           style_.dim(cut_middle(library(frame), library_width_)));
+           (is_narrow() ? location(frame, place_width_)
+                        : padded(location(frame, place_width_), place_width_) + "  " +
+                              style_.dim(cut_middle(library(frame), library_width_))));
     }
   }
 
@@ -307,13 +314,20 @@ class Page {
                                       : 0;
     std::vector<Loss> missing = losses(reading_);
     bool whole = std::none_of(missing.begin(), missing.end(), [](auto& l) { return l.figures; });
-    line(style_.bold("Recording") +
-         fmt::format("  {}{} in {} ({:.{}f} bytes each){}", is_part_ ? "of the whole run: " : "",
-                     count_text(tables_.events, "event", "events"), bytes_text(tables_.file_bytes),
-                     per_event, per_event < 10 ? 2 : 0,
-                     tables_.images.empty() ? "; no process was recorded"
-                     : whole                ? "; nothing was lost"
-                                            : ""));
+    std::string text =
+        fmt::format("{}{} in {} ({:.{}f} bytes each){}", is_part_ ? "of the whole run: " : "",
+                    count_text(tables_.events, "event", "events"), bytes_text(tables_.file_bytes),
+                    per_event, per_event < 10 ? 2 : 0,
+                    tables_.images.empty() ? "; no process was recorded"
+                    : whole                ? "; nothing was lost"
+                                           : "");
+    constexpr std::string_view kTitle = "Recording";
+    const size_t indent = kTitle.size() + 2;
+    std::string front = style_.bold(kTitle) + "  ";
+    for (const std::string& piece : wrapped_lines(text, width_ - indent)) {
+      line(front + piece);
+      front.assign(indent, ' ');
+    }
     for (const Loss& loss : missing)
       remark(loss.figures ? "!" : "-", loss.sentence + ".", loss.figures);
     constexpr size_t kMostNotes = 3;
