@@ -157,9 +157,14 @@ int main_check(const Words& words) {
   exit_code = print_answer(reading.get(), std::move(answer), {}, options.json, options.color,
                            /*full_names=*/false);
   if (exit_code != kOk) return exit_code;
-  for (const analyze::Verdict& verdict : verdicts)
-    if (!verdict.kept())
-      exit_code = complain(kFinding, fmt::format("{}: {}", verdict.limit.text, verdict.sentence));
+  // Whoever sees both on one screen has just read it.
+  bool seen = !options.json && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+  for (const analyze::Verdict& verdict : verdicts) {
+    if (verdict.kept()) continue;
+    exit_code = kFinding;
+    if (!seen)
+      complain(kFinding, fmt::format("{} is exceeded: {}", verdict.limit.text, verdict.sentence));
+  }
   if (exit_code == kOk && !reading->tables().complete)
     return complain(kUnreadable,
                     fmt::format("no limit is exceeded, but {} is incomplete ({}), so that "
