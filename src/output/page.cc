@@ -336,10 +336,10 @@ class Page {
     if (tables_.notes.size() > kMostNotes)
       remark("-",
              fmt::format("and {} more notes: malloscope info", tables_.notes.size() - kMostNotes));
-    size_t remarks = 0;
+    std::set<std::string> said;  // Two modules may be one file, or have one name.
     for (const std::string& module : blamed_)
-      if (std::string why = reading_.remark(module); !why.empty() && ++remarks <= 2)
-        remark("-", why);
+      if (std::string why = reading_.remark(module); !why.empty() && said.insert(why).second)
+        if (said.size() <= 2) remark("-", why);
   }
 
   // The views that answer what the figures above make one ask, the most telling first.

@@ -177,6 +177,16 @@ TEST(Page, SaysThatMappingsAreAllThereEverWere) {
       << text;
 }
 
+TEST(Page, RemarksNothingTwice) {
+  MadeUp made_up;
+  made_up.tables.images[1].modules[0].path = "/opt/app";  // Of the same name as the other.
+  made_up.play();
+  std::string text = page(&made_up);
+  size_t first = text.find("build it with -g");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("build it with -g", first + 1), std::string::npos) << text;
+}
+
 TEST(Page, SaysSoIfNothingWasAllocatedOrLost) {
   MadeUp made_up;
   made_up.tables.notes.clear();
