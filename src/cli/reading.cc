@@ -96,7 +96,8 @@ int finish_stdout() {
 
 std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const analyze::Query& query,
                                              int* exit_code,
-                                             std::function<void(analyze::Heap*)> attach) {
+                                             std::function<void(analyze::Heap*)> attach,
+                                             bool says_losses) {
   std::optional<int> pid = query.selection.pid;
   if (path.empty()) {
     *exit_code = complain(kUsage, "the trace has no name; give the file to read");
@@ -123,7 +124,7 @@ std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const anal
   if (!query.threads.empty() && !has_thread(**reading, query.threads))
     complain(kOk, fmt::format("no thread of {} has a name or number that matches --thread {}", path,
                               query.threads[0].text()));
-  if (!tables.complete)
+  if (!tables.complete && !says_losses)
     complain(kOk, fmt::format("warning: {} is not complete: {}", path,
                               tables.incomplete_because.empty() ? "its end is missing"
                                                                 : tables.incomplete_because));

@@ -37,7 +37,8 @@ static std::string own_name() {
 int print_page(const std::string& trace, const analyze::Query& query, std::FILE* stream,
                Color color, size_t rows) {
   int exit_code = kOk;
-  std::unique_ptr<analyze::Reading> reading = read_trace(trace, query, &exit_code);
+  std::unique_ptr<analyze::Reading> reading =
+      read_trace(trace, query, &exit_code, {}, /*says_losses=*/true);
   if (!reading) return exit_code;
   std::fflush(stream);
   output::FileSink sink(fileno(stream), stream == stderr ? "stderr" : "stdout");
