@@ -16,7 +16,7 @@ for pair in peak:peak_bytes live:live_bytes allocations:allocations allocated:al
   "$malloscope" check t.mscope $limit $((value - 1)) >out 2>err
   same "exit code of $limit $value - 1" $? 1
   grep -q "1 of 1 limit exceeded" out || fail "$limit: $(cat out)"
-  grep -q "${limit##*--} $((value - 1)): .* more than" err || fail "$limit: $(cat err)"
+  grep -q "${limit##*--} $((value - 1)) is exceeded: .* more than" err || fail "$limit: $(cat err)"
 done
 
 # Nothing live can be asked of a C++ program, although libstdc++ keeps a pool.
@@ -54,6 +54,11 @@ grep -q 'EXCEEDED  max-peak 1M .*MiB at the peak, .*MiB more than 1.0 MiB' out |
 grep -A 2 '^no-leaks-within cache::Sessions::open, most of it by' out |
   grep -q 'cache::Sessions::open.*demo.cc:' || fail "$(cat out)"
 same "complaints" "$(wc -l <err)" 4
+# On one screen nothing is said twice.
+python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$malloscope" check t.mscope --max-peak 1M >out
+same "lines about the peak" "$(grep -c 'more than 1.0 MiB' out)" 1
+"$malloscope" check t.mscope --no-leaks-within cache:: >out 2>err
+grep -q 'no-leaks-within cache:: is exceeded: ' err || fail "$(cat err)"
 "$malloscope" check t.mscope --budget ci.budget --json >check.json 2>/dev/null
 same "exit code with --json" $? 1
 python3 - <<'P' || exit 1
@@ -111,7 +116,7 @@ code 3 "none.mscope" none.mscope --max-peak 1
 code 3 "cannot be written" t.mscope --max-peak 1G --junit /nowhere/x.xml
 head -c $(($(stat -c %s t.mscope) * 2 / 3)) t.mscope >cut.mscope
 code 3 "no limit is exceeded, but cut.mscope is incomplete" cut.mscope --max-peak 100G
-code 1 "max-peak 1:" cut.mscope --max-peak 1
+code 1 "max-peak 1 is exceeded:" cut.mscope --max-peak 1
 
 # A name that no stack has is kept by nobody: it may be misspelt, or names are missing.
 code 3 "no-leaks-within Sesions is not proven: no stack has a function that matches" \

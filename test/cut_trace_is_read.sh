@@ -14,4 +14,9 @@ for part in 1 10 25 50 75 90 99; do
   [ -s err ] || fail "no warning at $part %"
   python3 -c 'import json; assert json.load(open("cut.json"))["trace"]["complete"] is False' ||
     fail "at $part % the trace is said to be complete"
+  # Once is enough.
+  for verb in report info; do
+    "$malloscope" $verb cut.mscope >out 2>&1
+    same "warnings of $verb at $part %" "$(grep -c 'is not complete' out)" 1
+  done
 done

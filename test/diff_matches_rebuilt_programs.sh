@@ -49,6 +49,8 @@ assert leaky[0]["after"]["live_bytes"] == 0.64, leaky
 for s in steady:
     assert s["status"] == "shrunk" and s["was"] == 0.001 and abs(s["is"] - 1 / 1500) < 1e-12, s
 P
+"$malloscope" diff old.mscope old.mscope --metric allocations --per 100000,100001 >diff.txt || fail "--per: $?"
+head -1 diff.txt | grep -q '(less than 0.1 %)' || fail "a change of a thousandth of a percent: $(head -1 diff.txt)"
 for per in 0,1 -1,1 inf,1 nan,1 1e-300,1 1e-9,1 1e300,1 1 1,2,3; do
   "$malloscope" diff old.mscope new.mscope --per=$per >/dev/null 2>err
   same "exit code of --per $per" $? 2

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every verb of --help has a manual page with all its options, of which groff has nothing to complain.
+# Every verb of --help has a manual page with all its options, of which groff has nothing to complain;
+# they are installed, and so is what README refers to.
 . "$(dirname "$0")/here.sh"
 
 command -v groff >/dev/null || skip "no groff"
@@ -25,6 +26,12 @@ for verb in $verbs; do
   grep -q "malloscope $verb " plain || fail "no example in the page of $verb"
 done
 
+# A sentence of two lines is one; what explains words is a list.
+groff -man -Tutf8 -rLL=200n pages/malloscope-report.1 | sed 's/.\x08//g; s/\x1b\[[0-9;]*m//g' >text
+grep -q 'between its callers and its callees; those that match --focus first\.' text ||
+  fail "the sentence of --callers is broken: $(grep -A 3 -- --callers text)"
+grep -q '^ *churn  *[a-z]' text || fail "views are not explained: $(grep -A 5 -- --view text)"
+
 # Installed where man looks for them.
 if [ -d "$build/man" ]; then
   for verb in $verbs; do
@@ -32,5 +39,9 @@ if [ -d "$build/man" ]; then
   done
   DESTDIR="$work/root" cmake --install "$build" --prefix /usr >/dev/null || fail "cmake --install"
   [ -f root/usr/share/man/man1/malloscope-merge.1 ] || fail "pages are not installed"
+  # What README refers to lies beside it.
+  for file in $(grep -o '([A-Za-z_/]*\.md)' "$root/README.md" | tr -d '()' | sort -u); do
+    [ -f "root/usr/share/doc/malloscope/$file" ] || fail "$file is not installed"
+  done
 fi
 exit 0

@@ -16,6 +16,11 @@ for wrong in "run" "report" "report --no-such-option x" "export x --format nonse
   [ -s err ] || fail "'$wrong': no message"
 done
 
+# What the metrics are is told where they are asked for.
+for verb in report export diff; do
+  "$malloscope" $verb --help | grep -q '^ *temporary  *allocations that were freed' || fail "$verb --help explains no metrics"
+done
+
 # An unset variable of a script does not switch off what it asks for.
 record t.mscope "$programs/hello" >/dev/null
 refused() { # ARGUMENTS...

@@ -40,6 +40,24 @@ for trace in threads demo; do
     "$(python3 -c 'import json; print(sum(x["is"] for x in json.load(open("live.json"))["sites"]))')" "$peak"
 done
 
+# With a beginning, live is what was allocated since: what leaks say, and exports.
+for moment in 10% 50% peak; do
+  since=$(live report demo.mscope --metric live --by module --from $moment)
+  "$malloscope" leaks demo.mscope --no-default-suppressions --from $moment --json >live.json || fail "leaks: $?"
+  same "live since $moment" "$since" \
+    "$(python3 -c 'import json; print(json.load(open("live.json"))["totals"]["bytes"])')"
+  same "live since $moment, exported" "$since" "$("$malloscope" export demo.mscope --format folded --metric live \
+    --from $moment -o - | awk '{s += $NF} END {printf "%d", s}')"
+  [ "$since" -lt "$(ask demo.mscope 't["live_bytes"]')" ] || fail "live since $moment is all that is live"
+done
+"$malloscope" report demo.mscope --metric live --from 50% >out || fail "live: $?"
+grep -q 'blocks allocated after ' out || fail "a profile of live does not say since when: $(head -1 out)"
+"$malloscope" report demo.mscope --from 50% --json | python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+assert abs(r["range"]["from_ns"] / r["trace"]["duration_ns"] - 0.5) < 1e-3, r["range"]
+assert r["range"]["to_ns"] == r["trace"]["duration_ns"], r["range"]' || fail "the JSON does not tell its range"
+
 # Who allocates nothing has his peak at the start.
 echo 'int main(void) { return 0; }' | gcc -x c - -o nothing || fail "gcc"
 record nothing.mscope ./nothing

@@ -14,9 +14,12 @@ std::string_view name_of(const Column& column) {
   return column.key == "frame" ? "function" : std::string_view(column.key);
 }
 
+// What stands above a column is what a reader types; its key is what the JSON calls it.
 size_t index_of(const Table& table, const std::string& key) {
   for (size_t i = 0; i < table.columns.size(); ++i)
     if (table.columns[i].key == key || name_of(table.columns[i]) == key) return i;
+  for (size_t i = 0; i < table.columns.size(); ++i)
+    if (table.columns[i].title == key) return i;
   return table.columns.size();
 }
 

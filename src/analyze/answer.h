@@ -69,9 +69,10 @@ struct Column {
 };
 
 struct TableRow {
-  std::vector<Cell> cells;  // One for each column; those missing at the end are empty.
-  unsigned depth = 0;       // Of a tree: how far to indent.
-  bool main = true;         // False: set apart, such as a caller above the function it calls.
+  std::vector<Cell> cells;    // One for each column; those missing at the end are empty.
+  unsigned depth = 0;         // Of a tree: how far to indent.
+  bool main = true;           // False: set apart, such as a caller above the function it calls.
+  bool begins_block = false;  // Of several rows that belong together: the first.
 };
 
 struct Table {

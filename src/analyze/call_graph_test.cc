@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -20,6 +22,14 @@ bool same(const Amounts& a, const Amounts& b) {
          a.allocated_bytes == b.allocated_bytes && a.live_bytes == b.live_bytes &&
          a.live_blocks == b.live_blocks && a.temporary == b.temporary &&
          a.peak_bytes == b.peak_bytes;
+}
+
+// Of a tree's lines from `i` on that are as deep, "others" among them, before one that is less so.
+uint64_t sum_below(const std::vector<TableRow>& rows, size_t i, unsigned depth) {
+  uint64_t sum = 0;
+  for (; i < rows.size() && rows[i].depth >= depth; ++i)
+    if (rows[i].depth == depth) sum += std::get<uint64_t>(rows[i].cells[0]);
+  return sum;
 }
 
 Amounts everything(const Reading& reading) {
@@ -174,17 +184,25 @@ TEST(Views, AllAddUpToTheSameTotals) {
     uint64_t sum = 0;
     for (const TableRow& row : stacks.tables[0].rows) sum += number(row.cells[0]);
     EXPECT_EQ(sum, value(all, metric));
-    // The lines of the outermost level, "others" among them.
-    for (size_t top : {0u, 20u}) {
+    size_t all_nodes = 0;
+    for (size_t top : {0u, 1u, 20u}) {
       Answer tree = as_tree(plain.get(), {}, {metric, By::kFunction, top});
-      uint64_t roots = 0;
-      for (const TableRow& row : tree.tables[0].rows)
-        if (row.depth == 0) roots += number(row.cells[0]);
-      EXPECT_EQ(roots, value(all, metric));
+      const std::vector<TableRow>& rows = tree.tables[0].rows;
+      EXPECT_EQ(sum_below(rows, 0, 0), value(all, metric));
+      size_t nodes = 0;
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const auto* own = std::get_if<uint64_t>(&rows[i].cells[2]);
+        if (!own) continue;  // "... others".
+        ++nodes;
+        EXPECT_EQ(number(rows[i].cells[0]), *own + sum_below(rows, i + 1, rows[i].depth + 1));
+      }
+      if (top == 0) all_nodes = nodes;
+      EXPECT_EQ(nodes, top == 0 ? all_nodes : std::min(top, all_nodes));
+      EXPECT_EQ(nodes + tree.tables[0].left_out, all_nodes);
     }
     Answer functions = by_function(plain.get(), {}, {metric, By::kFunction, 0});
     uint64_t self = 0;
-    for (const TableRow& row : functions.tables[0].rows) self += number(row.cells[2]);
+    for (const TableRow& row : functions.tables[0].rows) self += number(row.cells[0]);
     EXPECT_EQ(self, value(all, metric));
   }
 }
@@ -205,6 +223,48 @@ TEST(Views, CallersBeginWithTheFunctionThatWasAskedFor) {
   ASSERT_NE(first_function({}), wanted);
   lightest.frames.focus.push_back(pattern(("^" + wanted + "$").c_str()));
   EXPECT_EQ(first_function(lightest), wanted);
+}
+
+// What starts a program has everything below it and asks for nothing: it is not what is looked for.
+TEST(Views, FunctionsThatAskThemselvesComeFirst) {
+  ToyRecording toy(5);
+  auto reading = toy.read();
+  for (bool by_cumulative : {false, true}) {
+    ProfileOptions options = {Metric::kAllocated, By::kFunction, 0, by_cumulative};
+    Answer functions = by_function(reading.get(), {}, options);
+    std::vector<uint64_t> amounts;
+    for (const TableRow& row : functions.tables[0].rows)
+      amounts.push_back(number(row.cells[by_cumulative ? 2 : 0]));
+    EXPECT_TRUE(std::ranges::is_sorted(amounts, std::greater{})) << by_cumulative;
+    Answer graph = callers_and_callees(reading.get(), {}, options);
+    std::vector<std::string> listed, blocks;
+    for (const TableRow& row : functions.tables[0].rows)
+      listed.push_back(std::get<NamedFrame>(row.cells.back()).full);
+    for (const TableRow& row : graph.tables[0].rows)
+      if (row.main) blocks.push_back(std::get<NamedFrame>(row.cells.back()).full);
+    EXPECT_EQ(listed, blocks);
+  }
+}
+
+TEST(CallTree, AFunctionHasALineOnlyIfItIsItsOnlyOne) {
+  ToyRecording toy(5);
+  auto reading = toy.read();
+  Query query;  // f1, f2 and f4 are one function, of three lines.
+  query.rules.renames.push_back(*Rename::make("s/^f[124]$/f/", "--rename"));
+  CallTree by_line(reading.get(), query, true), by_function(reading.get(), query);
+  std::map<std::pair<std::string, std::string>, std::set<int>> lines;
+  for (uint32_t i = 0; i < by_line.symbols(); ++i) {
+    const Symbol& symbol = by_line.symbol(SymbolId{i});
+    lines[{symbol.full, symbol.module}].insert(symbol.line);
+  }
+  size_t several = 0;
+  for (uint32_t i = 0; i < by_function.symbols(); ++i) {
+    const Symbol& symbol = by_function.symbol(SymbolId{i});
+    const std::set<int>& met = lines[{symbol.full, symbol.module}];
+    EXPECT_EQ(symbol.line, met.size() == 1 ? *met.begin() : 0) << symbol.full;
+    several += met.size() > 1;
+  }
+  EXPECT_EQ(several, 1u);
 }
 
 TEST(Tally, ThreadsAndSizesCanBeSelected) {

@@ -152,6 +152,7 @@ SymbolId CallTree::intern(const Frame& frame) {
                         options_.by_line ? frame.column : 0});
   Symbol& known = symbols_[static_cast<uint32_t>(found->second)];
   if (known.column != frame.column) known.column = 0;
+  if (known.line != frame.line || known.file != frame.file) known.line = 0;
   return found->second;
 }
 

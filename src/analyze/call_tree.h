@@ -25,7 +25,7 @@ struct Symbol {
   std::string name;  // As it is shown.
   std::string full;  // As it is in the program.
   std::string file;  // Empty if not known. Of a function: where it was first met.
-  int line = 0;
+  int line = 0;      // 0 if not known, or if the function was met at several.
   std::string module;
   bool plumbing = false;
   int column = 0;  // As Frame's; only with TreeOptions::by_line.

@@ -264,7 +264,11 @@ Answer diff(Reading* before, const Query& before_query, Reading* after, const Qu
                                 : is > was ? "+"
                                            : "-",
                                 is == was ? "" : text(std::abs(is - was)));
-  if (is != was && was > 0) answer.headline += fmt::format(" ({:+.1f} %)", 100 * (is / was - 1));
+  if (is != was && was > 0) {
+    double percent = 100 * (is / was - 1);
+    answer.headline +=
+        std::abs(percent) < 0.1 ? " (less than 0.1 %)" : fmt::format(" ({:+.1f} %)", percent);
+  }
   add_totals(*before, &answer, "totals.before", options.before_units);
   add_totals(*after, &answer, "totals.after", options.after_units);
 

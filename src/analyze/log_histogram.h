@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A histogram of numbers of any size in little memory: eight steps between each
 // power of two and the next, only those that are used. So a quantile is known to within
-// one step (12.5 %), and how many numbers lie between two powers of two exactly.
+// one step (12.5 %), and how many numbers lie between two powers of two, and the highest, exactly.
 
 #pragma once
 
@@ -13,20 +13,18 @@ namespace malloscope::analyze {
 
 class LogHistogram {
  public:
-  void add(uint64_t number, uint64_t times = 1) {
-    uint16_t step = step_of(number);
-    for (Step& s : steps_)
-      if (s.step == step) {
-        s.times += times;
-        return;
-      }
-    steps_.push_back({step, times});
+  void add(uint64_t number) {
+    highest_ = std::max(highest_, number);
+    add_step(step_of(number), 1);
   }
 
   LogHistogram& operator+=(const LogHistogram& other) {
-    for (const Step& s : other.steps_) add(low_of(s.step), s.times);
+    highest_ = std::max(highest_, other.highest_);
+    for (const Step& s : other.steps_) add_step(s.step, s.times);
     return *this;
   }
+
+  uint64_t highest() const { return highest_; }  // 0 if there is none.
 
   uint64_t count() const {
     uint64_t sum = 0;
@@ -34,13 +32,15 @@ class LogHistogram {
     return sum;
   }
 
-  // The middle of the step that holds the number which a `share` of all are not above.
+  // The middle of the step that holds the number which a `share` of all are not above; but not more
+  // than the highest, which may be below the middle of its step.
   uint64_t quantile(double share) const {
     std::vector<Step> sorted = steps_;
     std::ranges::sort(sorted, {}, &Step::step);
     auto rank = static_cast<uint64_t>(share * static_cast<double>(count()));
     for (const Step& s : sorted) {
-      if (rank < s.times) return low_of(s.step) + (low_of(s.step + 1) - low_of(s.step)) / 2;
+      if (rank < s.times)
+        return std::min(highest_, low_of(s.step) + (low_of(s.step + 1) - low_of(s.step)) / 2);
       rank -= s.times;
     }
     return sorted.empty() ? 0 : low_of(sorted.back().step);
@@ -60,6 +60,15 @@ class LogHistogram {
     uint64_t times;
   };
 
+  void add_step(uint16_t step, uint64_t times) {
+    for (Step& s : steps_)
+      if (s.step == step) {
+        s.times += times;
+        return;
+      }
+    steps_.push_back({step, times});
+  }
+
   static unsigned width(uint64_t n) {
     return n == 0 ? 0 : 64 - static_cast<unsigned>(__builtin_clzll(n));
   }
@@ -75,6 +84,7 @@ class LogHistogram {
     return shift > 60 ? UINT64_MAX : uint64_t{8 + step % 8} << shift;
   }
 
+  uint64_t highest_ = 0;
   std::vector<Step> steps_;  // In the order of their first use: few, and mostly the first ones.
 };
 

@@ -31,6 +31,16 @@ TEST(LogHistogram, KnowsQuantilesToAStepAndPowersOfTwoExactly) {
   }
 }
 
+TEST(LogHistogram, HasNoQuantileAboveTheHighest) {
+  LogHistogram h, more;
+  h.add(1024);  // Of a step from 1024 to 1151.
+  EXPECT_EQ(h.quantile(0.9), 1024u);
+  more.add(1030);
+  h += more;
+  EXPECT_EQ(h.highest(), 1030u);
+  EXPECT_EQ(h.quantile(0.9), 1030u);
+}
+
 TEST(LogHistogram, IsExactForSmallNumbersAndEmpty) {
   LogHistogram h;
   EXPECT_EQ(h.quantile(0.5), 0u);

@@ -43,7 +43,7 @@ std::string percent_text(uint64_t part, uint64_t whole) {
   if (percent < 0.1) return "< 0.1 %";
   if (percent < 9.95) return fmt::format("{:.1f} %", percent);
   // Nothing that falls short of the whole is called 100 %.
-  if (part < whole && percent > 99) return "99 %";
+  if (part < whole && percent > 99) return "> 99 %";
   return fmt::format("{:.0f} %", percent);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "analyze/numbers.h"
 
@@ -74,6 +75,30 @@ std::string_view metric_name(Metric metric) {
   return "";
 }
 
+std::string_view metric_help(Metric metric) {
+  switch (metric) {
+    case Metric::kAllocations:
+      return "calls that returned a new block";
+    case Metric::kAllocated:
+      return "bytes asked for, all calls together";
+    case Metric::kLive:
+      return "bytes never freed; with --from, only of what was allocated since";
+    case Metric::kPeak:
+      return "bytes live at the highest moment";
+    case Metric::kTemporary:
+      return "allocations that were freed before their thread's next one";
+    case Metric::kCalls:
+      return "allocations and reallocations";
+    case Metric::kLifetime:
+      return "how long the blocks lived, all together";
+    case Metric::kOverhead:
+      return "bytes that the allocator set aside beyond what was asked for";
+    case Metric::kAllocatorTime:
+      return "time inside the allocator (of run --time-calls)";
+  }
+  return "";
+}
+
 std::string metric_key(Metric metric) {
   std::string key(metric_name(metric));
   std::replace(key.begin(), key.end(), '-', '_');
@@ -89,6 +114,14 @@ std::map<std::string, Metric> metrics(bool counted) {
     for (Metric metric : {Metric::kLifetime, Metric::kOverhead, Metric::kAllocatorTime})
       by_name.emplace(metric_name(metric), metric);
   return by_name;
+}
+
+void ask_for(Metric metric, Query* query) {
+  TallyOptions& tally = query->tally;
+  tally.only_made_in_window |= metric == Metric::kLive && query->from;
+  tally.overhead |= metric == Metric::kOverhead;
+  tally.call_times |= metric == Metric::kAllocatorTime;
+  tally.details |= metric == Metric::kLifetime || tally.overhead || tally.call_times;
 }
 
 Column::Kind metric_kind(Metric metric) {
@@ -143,11 +176,15 @@ std::string headline(const Reading& reading, const Amounts& total, Metric metric
   uint64_t sum = value(total, metric);
   switch (metric) {
     case Metric::kPeak:
-      return fmt::format("{} at the peak, {} after the start", bytes_text(sum),
+      return fmt::format("{} at the peak, {} after the recording began", bytes_text(sum),
                          duration_text(tables.time_ns(reading.accounts().peak().tick)));
     case Metric::kLive:
-      return fmt::format("{} still live, in {}", bytes_text(sum),
-                         count_text(total.live_blocks, "block", "blocks"));
+      return fmt::format(
+          "{} still live, in {}{}", bytes_text(sum),
+          count_text(total.live_blocks, "block", "blocks"),
+          reading.accounts().tally().options().only_made_in_window
+              ? fmt::format(" allocated after {}", duration_text(reading.range().from_ns))
+              : "");
     case Metric::kAllocated:
       return fmt::format("{} allocated, by {}", bytes_text(sum),
                          count_text(total.allocations, "allocation", "allocations"));
@@ -179,12 +216,23 @@ std::string headline(const Reading& reading, const Amounts& total, Metric metric
   return "";
 }
 
+std::vector<size_t> ordered(const CallTree& tree, const CallGraph& graph,
+                            const ProfileOptions& options) {
+  std::vector<size_t> order = heaviest_first(
+      graph.functions.size(),
+      [&](size_t i) { return value(graph.functions[i].cumulative, options.metric); },
+      [&](size_t i) -> const std::string& { return tree.symbol(graph.functions[i].symbol).full; });
+  if (!options.by_cumulative)
+    std::ranges::stable_sort(order, std::greater{}, [&](size_t i) {
+      return value(graph.functions[i].self, options.metric);
+    });
+  return order;
+}
+
 static std::string share_note(const CallTree& tree, Metric metric) {
   uint64_t shown = value(tree.total(), metric), all = value(tree.unfiltered(), metric);
   if (shown == all) return "";
-  return fmt::format(
-      "The filters let {:.1f} % through.",
-      all == 0 ? 0.0 : 100.0 * static_cast<double>(shown) / static_cast<double>(all));
+  return fmt::format("The filters let {} through.", percent_text(shown, all));
 }
 
 void add_notes(const CallTree& tree, Metric metric, Answer* answer) {

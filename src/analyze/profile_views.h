@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyze/answer.h"
+#include "analyze/call_graph.h"
 #include "analyze/call_tree.h"
 #include "analyze/query.h"
 #include "analyze/sites.h"
@@ -23,13 +24,21 @@ struct ProfileOptions {
   Metric metric = Metric::kPeak;
   By by = By::kFunction;
   size_t top = 0;  // What the reader will see, where less can be computed for it; 0: all.
+  // Of functions: by what was asked for below them too. That begins with _start and main, which
+  // everything is below; so by default what they asked for themselves counts first.
+  bool by_cumulative = false;
 };
 
-// Self and cumulative, heaviest first.
+// Makes the query one that can tell the metric. What is live after a --from is what was allocated
+// since: whoever names a beginning asks what came up after it, as in leaks.
+void ask_for(Metric metric, Query* query);
+
+// Self and cumulative, heaviest self first.
 Answer by_function(Reading* reading, const Query& query, const ProfileOptions& options);
 // Each function between those that called it and those that it called.
 Answer callers_and_callees(Reading* reading, const Query& query, const ProfileOptions& options);
-// The tree from the root, heaviest first; what is too small to show is a line of its own.
+// The tree from the root, heaviest first; of a `top` heaviest nodes, others as one line where they
+// would be.
 Answer as_tree(Reading* reading, const Query& query, const ProfileOptions& options);
 // The heaviest stacks, whole.
 Answer by_stack(Reading* reading, const Query& query, const ProfileOptions& options);
@@ -45,6 +54,7 @@ void add_amounts(const Amounts& amounts, std::vector<Cell>* cells);
 std::vector<Column> profile_columns(Metric metric);
 void add_profile(const Amounts& amounts, uint64_t whole, Metric metric, std::vector<Cell>* cells);
 std::string_view metric_name(Metric metric);  // As on the command line.
+std::string_view metric_help(Metric metric);  // What it is, for somebody who wonders.
 std::string metric_key(Metric metric);        // As in JSON.
 // All, by name; `counted`: only those that are in the amounts of every reading.
 std::map<std::string, Metric> metrics(bool counted = false);
@@ -52,6 +62,10 @@ Column::Kind metric_kind(Metric metric);
 NamedFrame named(const Symbol& symbol);
 // What the filters left out, and stacks without an outer end.
 void add_notes(const CallTree& tree, Metric metric, Answer* answer);
+
+// Indices of the functions with a value, in the order of `options`.
+std::vector<size_t> ordered(const CallTree& tree, const CallGraph& graph,
+                            const ProfileOptions& options);
 
 // Indices of `n` things with a value, heaviest first, ties by `name`.
 template <typename Value, typename Name>

@@ -77,5 +77,15 @@ TEST(Shape, KnowsAFrameByItsFunction) {
   EXPECT_EQ(answer.tables[0].columns[0].key, "frame");
 }
 
+TEST(Shape, KnowsAColumnByItsTitle) {
+  Answer answer = list();
+  answer.tables[0].columns[0].title = "itself";
+  answer.tables[0].columns[1].title = "n";  // A name goes before a title.
+  ASSERT_TRUE(shape(&answer, {{}, "itself", 1}));
+  EXPECT_EQ(std::get<uint64_t>(answer.tables[0].rows[0].cells[0]), 3u);
+  ASSERT_TRUE(shape(&answer, {{"n"}, "", 0}));
+  EXPECT_EQ(answer.tables[0].columns[0].key, "n");
+}
+
 }  // namespace
 }  // namespace malloscope::analyze

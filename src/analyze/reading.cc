@@ -221,6 +221,12 @@ std::vector<const trace::Image*> Reading::selected() const {
   return images;
 }
 
+Reading::Range Reading::range() const {
+  const Window& window = accounts_->window();
+  return {tables_.time_ns(window.begin_tick()),
+          tables_.time_ns(std::min(window.to_tick, end_tick()))};
+}
+
 uint64_t Reading::end_tick() const {
   if (tables_.end_tick) return *tables_.end_tick;
   uint64_t tick = accounts_->last_tick();

@@ -54,6 +54,11 @@ class Reading {
   std::vector<const trace::Image*> selected() const;
   // Ticks of the recording's end, or of the last thing known if it was cut short.
   uint64_t end_tick() const;
+  // The window, as far as there is a recording; in nanoseconds since that began.
+  struct Range {
+    uint64_t from_ns, to_ns;
+  };
+  Range range() const;
 
  private:
   // Of the rows before. A row's time is what it adds to theirs: in nanoseconds the rows so have the

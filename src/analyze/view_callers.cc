@@ -20,10 +20,7 @@ Answer callers_and_callees(Reading* reading, const Query& query, const ProfileOp
   answer.headline = headline(*reading, tree.total(), options.metric);
   Metric metric = options.metric;
   uint64_t whole = value(tree.total(), metric);
-  auto order = heaviest_first(
-      graph.functions.size(),
-      [&](size_t i) { return value(graph.functions[i].cumulative, metric); },
-      [&](size_t i) -> const std::string& { return tree.symbol(graph.functions[i].symbol).full; });
+  std::vector<size_t> order = ordered(tree, graph, options);
   // Whoever asks for a function wants to see that one.
   if (!query.frames.focus.empty())
     std::ranges::stable_partition(order, [&](size_t i) {
@@ -58,6 +55,7 @@ Answer callers_and_callees(Reading* reading, const Query& query, const ProfileOp
       {"frame", "function, between its callers and its callees", Kind::kFrame}};
   for (size_t rank = 0; rank < blocks; ++rank) {
     const GraphFunction& f = graph.functions[order[rank]];
+    size_t first = table.rows.size();
     auto add_edges = [&](std::vector<const GraphEdge*>& edges, bool are_callers) {
       by_weight(edges, are_callers);
       for (const GraphEdge* edge : edges) {
@@ -79,6 +77,7 @@ Answer callers_and_callees(Reading* reading, const Query& query, const ProfileOp
                  value(f.self, metric),         named(tree.symbol(f.symbol))};
     table.rows.push_back(std::move(row));
     add_edges(callees[order[rank]], false);
+    table.rows[first].begins_block = true;
   }
   table.left_out = order.size() - blocks;
   answer.tables.push_back(std::move(table));

@@ -20,10 +20,10 @@ Answer by_function(Reading* reading, const Query& query, const ProfileOptions& o
   table.key = "functions";
   std::string_view title = metric_name(options.metric);
   Kind kind = metric_kind(options.metric);
-  table.columns = {{"cumulative", fmt::format("{} in all", title), kind},
-                   {"cumulative_share", "", Kind::kShare},
-                   {"self", "itself", kind},
+  table.columns = {{"self", "itself", kind},
                    {"self_share", "", Kind::kShare},
+                   {"cumulative", fmt::format("{} in all", title), kind},
+                   {"cumulative_share", "", Kind::kShare},
                    {"paths", "paths", Kind::kCount}};
   for (Column& column : amount_columns(options.metric)) {
     column.shown = false;
@@ -31,15 +31,12 @@ Answer by_function(Reading* reading, const Query& query, const ProfileOptions& o
   }
   table.columns.push_back({"frame", "function", Kind::kFrame});
   uint64_t whole = value(tree.total(), options.metric);
-  auto order = heaviest_first(
-      graph.functions.size(),
-      [&](size_t i) { return value(graph.functions[i].cumulative, options.metric); },
-      [&](size_t i) -> const std::string& { return tree.symbol(graph.functions[i].symbol).full; });
+  std::vector<size_t> order = ordered(tree, graph, options);
   for (size_t i : order) {
     const GraphFunction& f = graph.functions[i];
     uint64_t all = value(f.cumulative, options.metric), self = value(f.self, options.metric);
     TableRow row;
-    row.cells = {all, Share{all, whole}, self, Share{self, whole}, f.paths};
+    row.cells = {self, Share{self, whole}, all, Share{all, whole}, f.paths};
     add_amounts(f.cumulative, &row.cells);
     row.cells.emplace_back(named(tree.symbol(f.symbol)));
     table.rows.push_back(std::move(row));

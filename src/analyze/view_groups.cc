@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "analyze/numbers.h"
 #include "analyze/profile_views.h"
 #include "analyze/view.h"
 #include "symbols/readable_name.h"
@@ -169,12 +170,10 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
     table.rows.push_back(std::move(row));
   }
   answer.tables.push_back(std::move(table));
-  if (uint64_t unknown = value(unknown_type, options.metric); unknown > 0) {
-    double percent = 100.0 * static_cast<double>(unknown) / static_cast<double>(whole);
+  if (uint64_t unknown = value(unknown_type, options.metric); unknown > 0)
     answer.notes.push_back(fmt::format(
         "Of {} the type is not known: neither malloc nor a plain new-expression tells it.",
-        percent < 0.1 ? "less than 0.1 %" : fmt::format("{:.1f} %", percent)));
-  }
+        percent_text(unknown, whole)));
   return answer;
 }
 

@@ -24,13 +24,11 @@ using Kind = Column::Kind;
 struct Lives {
   uint64_t blocks = 0;
   uint64_t never_freed = 0;
-  uint64_t longest_ns = 0;  // Of those that ended.
   LogHistogram ended_ns;
 
   Lives& operator+=(const Lives& other) {
     blocks += other.blocks;
     never_freed += other.never_freed;
-    longest_ns = std::max(longest_ns, other.longest_ns);
     ended_ns += other.ended_ns;
     return *this;
   }
@@ -67,7 +65,6 @@ class LifetimesView : public View, public HeapObserver {
     uint64_t ticks = event.tick > origin.born_tick ? event.tick - origin.born_tick : 0;
     auto ns = static_cast<uint64_t>(static_cast<double>(ticks) * ns_per_tick_);
     lives.ended_ns.add(ns);
-    lives.longest_ns = std::max(lives.longest_ns, ns);
     if (!has_free_stacks_) return;
     Ended& ended = ended_[{image, origin.stack, origin.thread, event.stack, event.thread}];
     ++ended.blocks;
@@ -102,7 +99,7 @@ class LifetimesView : public View, public HeapObserver {
                     {"never_freed", all.never_freed},
                     {"median_ns", all.ended_ns.quantile(0.5)},
                     {"p90_ns", all.ended_ns.quantile(0.9)},
-                    {"longest_ns", all.longest_ns}};
+                    {"longest_ns", all.ended_ns.highest()}};
     add_totals(*reading, &answer);
     answer.tables.push_back(by_site(sites, lives.sites, all));
     if (has_free_stacks_) answer.tables.push_back(by_freeing_site(reading, query, &sites));
@@ -147,7 +144,8 @@ class LifetimesView : public View, public HeapObserver {
       if (l.never_freed == l.blocks)  // There is no lifetime to tell.
         row.cells.resize(5);
       else
-        for (uint64_t ns : {l.ended_ns.quantile(0.5), l.ended_ns.quantile(0.9), l.longest_ns})
+        for (uint64_t ns :
+             {l.ended_ns.quantile(0.5), l.ended_ns.quantile(0.9), l.ended_ns.highest()})
           row.cells.emplace_back(ns);
       row.cells.emplace_back(l.never_freed);
       row.cells.emplace_back(sites.frame(i));
@@ -226,7 +224,7 @@ class LifetimesView : public View, public HeapObserver {
       uint64_t low = uint64_t{1} << (k - 1), blocks = all.ended_ns.of_width(k);
       if (table.rows.empty() && blocks == 0) continue;
       add(low, low * 2, blocks,
-          fmt::format("{} to {}", duration_text(low), duration_text(low * 2)));
+          fmt::format("{} to below {}", duration_text(low), duration_text(low * 2)));
     }
     if (all.never_freed > 0) add({}, {}, all.never_freed, "never freed");
     return table;

@@ -54,10 +54,10 @@ class PeakView : public View {
     uint64_t tick =
         at_ ? std::min(reading->accounts().window().to_tick, reading->end_tick()) : peak.tick;
     uint64_t whole = at_ ? reading->accounts().totals().live_bytes : peak.bytes;
-    answer.headline = at_ ? fmt::format("{} live {} after the start, from {}", bytes_text(sum),
-                                        duration_text(tables.time_ns(tick)),
+    answer.headline = at_ ? fmt::format("{} live {} after the recording began, from {}",
+                                        bytes_text(sum), duration_text(tables.time_ns(tick)),
                                         count_text(held.size(), "site", "sites"))
-                          : fmt::format("{} at the peak, {} after the start, from {}",
+                          : fmt::format("{} at the peak, {} after the recording began, from {}",
                                         bytes_text(sum), duration_text(tables.time_ns(tick)),
                                         count_text(held.size(), "site", "sites"));
     answer.facts.emplace_back("time_ns", tables.time_ns(tick));

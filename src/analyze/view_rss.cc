@@ -237,10 +237,10 @@ class RssView : public View, public HeapObserver {
                     const trace::RssSample& highest, uint64_t peak_rss, Allocator allocator,
                     Answer* answer) {
     if (highest.bytes > 0)
-      answer->notes.push_back(
-          fmt::format("The heap is compared as it was {} after the start, at the highest of {}.",
-                      duration_text(reading.tables().time_ns(highest.tick)),
-                      count_text(image.rss.size(), "sample", "samples")));
+      answer->notes.push_back(fmt::format(
+          "The heap is compared as it was {} after the recording began, at the highest of {}.",
+          duration_text(reading.tables().time_ns(highest.tick)),
+          count_text(image.rss.size(), "sample", "samples")));
     else
       answer->notes.push_back(
           "There is no sample of the resident size; the kernel's maximum is compared with the "

@@ -39,13 +39,17 @@ class ThreadsView : public View, public HeapObserver {
 
   Answer answer(Reading* reading, const Query& query) override {
     RowSelector selector(reading, query);
+    SiteIndex sites(reading, query);
     std::vector<FrameId> shown;
     std::map<std::pair<ImageId, ThreadId>, Line> lines;
     std::map<std::tuple<ImageId, ThreadId, ThreadId>, Freed> matrix;
     Line all;
     reading->accounts().tally().for_each_row([&](const Row& row) {
-      if (by_stack_ && !selector.select(row, &shown)) return;
-      lines[{row.image, row.thread}].amounts += row.amounts;
+      std::optional<size_t> site = sites.site_of(row.image, row.stack, row.thread);
+      if (!site) return;
+      Line& line = lines[{row.image, row.thread}];
+      line.amounts += row.amounts;
+      line.sites[*site] += value(row.amounts, Metric::kCalls);
       all.amounts += row.amounts;
     });
     for (uint32_t image = 1; image < freed_.size(); ++image)
@@ -82,7 +86,8 @@ class ThreadsView : public View, public HeapObserver {
                      {"frees_of_others", "frees others'", Kind::kCount},
                      {"freed_by_others", "freed by others", Kind::kCount},
                      {"pid", "", Kind::kCount, false},
-                     {"thread", "thread", Kind::kText}};
+                     {"thread", "thread", Kind::kText},
+                     {"frame", "allocates most in", Kind::kFrame}};
     for (const auto& [key, line] : lines) {
       const trace::Image& image = reading->tables().image(key.first);
       TableRow row;
@@ -95,7 +100,10 @@ class ThreadsView : public View, public HeapObserver {
                    line.others.blocks,
                    line.by_others.blocks,
                    static_cast<uint64_t>(image.pid),
-                   thread_name(image, key.second)};
+                   thread_name(image, key.second),
+                   value(line.amounts, Metric::kCalls) > 0
+                       ? sites.frame(line.busiest_site())
+                       : NamedFrame{"(allocates nothing)", "", 0, ""}};
       table.rows.push_back(std::move(row));
     }
     heaviest_rows_first(&table, 0);
@@ -128,6 +136,12 @@ class ThreadsView : public View, public HeapObserver {
       return std::get<std::string>(row.cells[5]) != "itself";
     });
     answer.tables.push_back(std::move(pairs));
+    if (all.others.blocks > 0)
+      answer.notes.push_back(fmt::format(
+          "Which code frees what another allocated, {}",
+          reading->tables().header.has_free_stacks()
+              ? "--view lifetimes tells."
+              : "--view lifetimes tells of a program recorded with malloscope run --free-stacks."));
     add_filter_note(all.amounts.allocations, reading->accounts().totals().allocations, &answer);
     return answer;
   }
@@ -144,7 +158,13 @@ class ThreadsView : public View, public HeapObserver {
   };
   struct Line {
     Amounts amounts;
+    std::map<size_t, uint64_t> sites;  // Calls, by the site's number.
     Freed own, others, by_others;
+
+    size_t busiest_site() const {
+      return std::ranges::max_element(sites, {}, [](const auto& site) { return site.second; })
+          ->first;
+    }
   };
   // Of one image.
   struct FreedTable {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <queue>
+#include <utility>
 
 #include "analyze/numbers.h"
 #include "analyze/profile_views.h"
@@ -32,12 +34,20 @@ Answer as_tree(Reading* reading, const Query& query, const ProfileOptions& optio
   for (uint32_t n = 1; n < nodes.size(); ++n)
     if (value(sums[n], metric) > 0) children[nodes[n].parent].push_back(n);
   uint64_t whole = value(tree.total(), metric);
-  // Less than this share of everything is not shown by itself.
-  const double least = options.top == 0 ? 0.0 : 0.005;
-  struct Open {
-    uint32_t node;
-    unsigned depth;
+  // The heaviest nodes, however deep; each comes after its parent, which is never lighter. Of
+  // equals the one that is met first.
+  std::vector<bool> is_shown(nodes.size(), options.top == 0);
+  std::priority_queue<std::pair<uint64_t, uint32_t>> next;
+  auto meet_children = [&](uint32_t node) {
+    for (uint32_t child : children[node]) next.emplace(value(sums[child], metric), ~child);
   };
+  meet_children(CallTree::kRoot);
+  for (size_t shown = 0; shown < options.top && !next.empty(); ++shown) {
+    uint32_t node = ~next.top().second;
+    next.pop();
+    is_shown[node] = true;
+    meet_children(node);
+  }
   auto order = [&](std::vector<uint32_t>& list) {
     std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
       uint64_t x = value(sums[a], metric), y = value(sums[b], metric);
@@ -68,7 +78,7 @@ Answer as_tree(Reading* reading, const Query& query, const ProfileOptions& optio
     order(children[node]);
     for (uint32_t child : children[node]) {
       uint64_t amount = value(sums[child], metric);
-      if (static_cast<double>(amount) >= least * static_cast<double>(whole))
+      if (is_shown[child])
         level.shown.push_back(child);
       else
         level.rest += amount, ++level.rest_count;
@@ -94,6 +104,8 @@ Answer as_tree(Reading* reading, const Query& query, const ProfileOptions& optio
     table.rows.push_back(std::move(row));
     descend(node);
   }
+  for (uint32_t n = 1; n < nodes.size(); ++n)
+    table.left_out += !is_shown[n] && value(sums[n], metric) > 0;
   answer.tables.push_back(std::move(table));
   add_notes(tree, metric, &answer);
   return answer;

@@ -110,6 +110,7 @@ uint64_t TimeSlices::begin(size_t slice) const { return std::min(from_ + slice *
 std::string thread_name(const trace::Image& image, ThreadId thread) {
   if (raw(thread) == 0 || raw(thread) > image.threads.size()) return "(unknown thread)";
   const trace::Thread& found = image.threads[raw(thread) - 1];
+  if (found.tid == 0) return "(threads after their end)";
   return found.name.empty() ? fmt::format("thread {}", found.tid)
                             : fmt::format("{} ({})", found.name, found.tid);
 }
@@ -117,7 +118,11 @@ std::string thread_name(const trace::Image& image, ThreadId thread) {
 std::string size_range(unsigned size_class) {
   if (size_class == 0) return "0 B";
   uint64_t low = uint64_t{1} << (size_class - 1);
-  return low == 1 ? "1 B" : fmt::format("{} to {}", bytes_text(low), bytes_text(low * 2 - 1));
+  if (low == 1) return "1 B";
+  if (low < 1024) return fmt::format("{} to {}", bytes_text(low), bytes_text(low * 2 - 1));
+  // Rounded, the last size of a class would look like the first of the next.
+  return size_class == 64 ? fmt::format("{} and more", bytes_text(low))
+                          : fmt::format("{} to below {}", bytes_text(low), bytes_text(low * 2));
 }
 
 void add_totals(const Reading& reading, Answer* answer, const std::string& within, double units) {
@@ -153,9 +158,7 @@ void add_clock_note(const Reading& reading, Answer* answer) {
 
 void add_filter_note(uint64_t shown, uint64_t whole, Answer* answer) {
   if (shown == whole) return;
-  answer->notes.push_back(fmt::format(
-      "The filters let {:.1f} % through.",
-      whole == 0 ? 0.0 : 100.0 * static_cast<double>(shown) / static_cast<double>(whole)));
+  answer->notes.push_back(fmt::format("The filters let {} through.", percent_text(shown, whole)));
 }
 
 }  // namespace malloscope::analyze

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "analyze/leaks.h"
+#include "analyze/profile_views.h"
 #include "cli/man_page.h"
 
 namespace malloscope::cli {
@@ -40,6 +41,14 @@ std::optional<int> parse(CLI::App& app, Words words, std::string_view example) {
 CLI::Validator one_of(Words words) { return CLI::IsMember(std::move(words)).description(""); }
 
 std::string listed(const Words& words) { return fmt::format("{}", fmt::join(words, ", ")); }
+
+std::string metrics_help(const std::map<std::string, analyze::Metric>& metrics,
+                         std::string_view by_default) {
+  std::string text = fmt::format("What is counted [{}]:", by_default);
+  for (const auto& [name, metric] : metrics)
+    text += fmt::format("\n{:<15} {}", name, metric_help(metric));
+  return text;
+}
 
 CLI::Option* add_color(CLI::App& app, Color* color) {
   static const std::map<std::string, Color> kColors = {
@@ -91,7 +100,8 @@ void add_query(CLI::App& app, QueryWords* words) {
   auto pattern = [&](const char* name, std::vector<std::string>* list, const char* help) {
     app.add_option(name, *list, help)->type_name("REGEX")->allow_extra_args(false)->group(kWhich);
   };
-  app.add_option("--from", words->from, "Only what happened after 2.5s, 300ms, 40%, peak, ...")
+  app.add_option("--from", words->from,
+                 "Only what happened after 2.5s, 300ms, 40% (of the recording), peak, ...")
       ->type_name("TIME")
       ->group(kWhich);
   app.add_option("--to", words->to, "Only what happened before; live is what is live then")
@@ -224,7 +234,8 @@ void add_shape(CLI::App& app, ShapeWords* words, std::string_view top_help) {
   app.add_option("--top", words->top, std::string(top_help))
       ->check(CLI::Range(1, 1'000'000'000).description(""))
       ->type_name("N");
-  app.add_option("--columns", words->columns, "Columns to show, by their names in --json: a,b,c")
+  app.add_option("--columns", words->columns,
+                 "Columns to show, by their titles or names in --json: a,b,c")
       ->type_name("LIST");
   app.add_option("--sort", words->sort, "Column to sort by, heaviest first")->type_name("COLUMN");
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "analyze/answer.h"
 #include "analyze/numbers.h"
 #include "analyze/query.h"
+#include "analyze/sites.h"
 #include "analyze/suppressions.h"
 #include "cli/commands.h"
 
@@ -31,6 +33,9 @@ Words keys_of(const Map& map) {
   return words;
 }
 std::string listed(const Words& words);
+// "What is counted [peak]:" and what each metric is.
+std::string metrics_help(const std::map<std::string, analyze::Metric>& metrics,
+                         std::string_view by_default = "peak");
 
 CLI::Option* add_color(CLI::App& app, Color* color);
 CLI::Option* add_trace(CLI::App& app, std::string* trace);

@@ -162,15 +162,19 @@ int main_check(const Words& words) {
   exit_code = print_answer(reading.get(), std::move(answer), {}, options.json, options.color,
                            /*full_names=*/false);
   if (exit_code != kOk) return exit_code;
-  for (const analyze::Verdict& verdict : verdicts)
+  // Whoever sees both on one screen has just read it.
+  bool seen = !options.json && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+  for (const analyze::Verdict& verdict : verdicts) {
+    if (verdict.kept()) continue;
     if (verdict.exceeded())
-      exit_code = complain(kFinding, fmt::format("{}: {}", verdict.limit.text, verdict.sentence));
-  for (const analyze::Verdict& verdict : verdicts)
-    if (verdict.unproven) {
-      int code = complain(
-          kUnreadable, fmt::format("{} is not proven: {}", verdict.limit.text, verdict.sentence));
-      if (exit_code == kOk) exit_code = code;
-    }
+      exit_code = kFinding;
+    else if (exit_code == kOk)
+      exit_code = kUnreadable;
+    if (!seen)
+      complain(exit_code,
+               fmt::format("{} is {}: {}", verdict.limit.text,
+                           verdict.exceeded() ? "exceeded" : "not proven", verdict.sentence));
+  }
   if (exit_code == kOk && !reading->tables().complete)
     return complain(kUnreadable,
                     fmt::format("no limit is exceeded, but {} is incomplete ({}), so that "

@@ -65,10 +65,12 @@ int complain(int exit_code, std::string_view sentence);
 std::function<void(double)> progress_of(std::string_view what);
 
 // Reads a trace for a report, with progress and warnings on stderr. A null pointer: it was
-// complained about, and `exit_code` says what to return.
+// complained about, and `exit_code` says what to return. `says_losses`: the report itself tells
+// that the trace is not complete.
 std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const analyze::Query& query,
                                              int* exit_code,
-                                             std::function<void(analyze::Heap*)> attach = {});
+                                             std::function<void(analyze::Heap*)> attach = {},
+                                             bool says_losses = false);
 
 // An answer on standard output, as text or as one JSON object. Returns an exit code.
 int print_answer(analyze::Reading* reading, analyze::Answer answer, const analyze::Shape& shape,

@@ -51,8 +51,7 @@ int main_diff(const Words& words) {
       ->expected(1, 2)
       ->type_name("BEFORE [AFTER]");
   add_json(app, &json);
-  app.add_option("--metric", metric,
-                 listed(keys_of(kMetrics)) + " [peak; of two moments always live]")
+  app.add_option("--metric", metric, metrics_help(kMetrics, "peak; of two moments always live"))
       ->check(one_of(keys_of(kMetrics)))
       ->type_name("METRIC");
   app.add_option("--by", by, "site, or function: with all that was called below it [site]")
@@ -86,7 +85,10 @@ int main_diff(const Words& words) {
   Result<analyze::Query> after = query_of(query_words);
   if (!after) return complain(kUsage, after.error().sentence);
   analyze::Query before = *after;
-  if (moments) {
+  if (!moments) {
+    ask_for(options.metric, &before);
+    ask_for(options.metric, &*after);
+  } else {
     before.to = after->from ? after->from : analyze::TimePoint{};
     before.from = after->from = std::nullopt;
   }

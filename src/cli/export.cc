@@ -93,10 +93,12 @@ std::string objection(const Format& format, const analyze::Query& query) {
 }
 
 // How the trace must be read for the format.
-void prepare(const Format& format, analyze::Query* query) {
+void prepare(const Format& format, analyze::Metric metric, analyze::Query* query) {
   std::string_view name = format.name;
   if (name == "pprof") query->tally.by_thread = query->tally.by_size = true;
   if (name == "dhat") query->tally.details = true;
+  if (format.holds == Holds::kOneMetric || format.holds == Holds::kAllMetrics)
+    ask_for(metric, query);
 }
 
 int write_export(const ExportOptions& options, analyze::Query query) {
@@ -124,7 +126,8 @@ int write_export(const ExportOptions& options, analyze::Query query) {
     return complain(kUsage, fmt::format("{} is binary and not for a terminal; name a file with -o",
                                         options.format));
 
-  prepare(format, &query);
+  analyze::Metric metric = kMetrics.at(options.metric);
+  prepare(format, metric, &query);
   // ms_print's graph has 72 columns; who can zoom in wants more.
   std::unique_ptr<analyze::HeapCurve> curve;
   std::function<void(analyze::Heap*)> attach;
@@ -147,9 +150,8 @@ int write_export(const ExportOptions& options, analyze::Query query) {
                                                std::strerror(errno)));
   }
   output::FileSink sink(fd, to_stdout ? "stdout" : options.output);
-  Result<void> done = format.write(
-      {reading.get(), &query, kMetrics.at(options.metric), !options.whole_stacks, curve.get()},
-      &sink);
+  Result<void> done =
+      format.write({reading.get(), &query, metric, !options.whole_stacks, curve.get()}, &sink);
   if (Result<void> written = sink.finish(); done) done = written;
   if (!to_stdout && close(fd) != 0 && done)
     done = fail(fmt::format("{} could not be written to its end: {}", options.output,
@@ -167,7 +169,7 @@ int main_export(const Words& words) {
       ->required()
       ->check(one_of(format_names()))
       ->type_name("FORMAT");
-  app.add_option("--metric", options.metric, listed(keys_of(kMetrics)) + " [peak]")
+  app.add_option("--metric", options.metric, metrics_help(kMetrics))
       ->check(one_of(keys_of(kMetrics)))
       ->type_name("METRIC");
   app.add_option("-o,--output", options.output, "File to write; - is standard output")

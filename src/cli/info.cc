@@ -23,7 +23,8 @@ int main_info(const Words& words) {
 
   std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
   int exit_code = kOk;
-  std::unique_ptr<analyze::Reading> reading = read_trace(trace, {}, &exit_code);
+  std::unique_ptr<analyze::Reading> reading =
+      read_trace(trace, {}, &exit_code, {}, /*says_losses=*/!json);
   if (!reading) return exit_code;
   output::FileSink sink(fileno(stdout), "stdout");
   if (json)

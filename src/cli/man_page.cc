@@ -71,23 +71,21 @@ class Page {
     line(".fi");
   }
 
-  // An option's description. Lines after the first are "word   what it means".
+  // An option's description: a sentence, then perhaps lines of "word   what it means".
   void description(const std::string& text) {
     std::istringstream lines(text);
-    std::string first, rest;
-    std::getline(lines, first);
-    if (first.empty() || !std::strchr(".:!?", first.back())) first += '.';
-    line(plain(first));
-    bool inside = false;
-    while (std::getline(lines, rest)) {
+    std::string sentence, list;
+    for (std::string rest; std::getline(lines, rest);) {
       size_t gap = rest.find("  ");
-      size_t meaning = rest.find_first_not_of(' ', gap);
-      if (!inside) line(".RS");
-      inside = true;
-      term(bold(rest.substr(0, gap)));
-      line(meaning == std::string::npos ? "\\&" : plain(rest.substr(meaning)));
+      if (gap == std::string::npos)
+        sentence += (sentence.empty() ? "" : "\n") + rest;
+      else
+        list += ".TP\n" + bold(rest.substr(0, gap)) + "\n" +
+                plain(rest.substr(rest.find_first_not_of(' ', gap))) + "\n";
     }
-    if (inside) line(".RE");
+    if (sentence.empty() || !std::strchr(".:!?", sentence.back())) sentence += '.';
+    line(plain(sentence));
+    if (!list.empty()) line(".RS\n" + list + ".RE");
   }
 
   void ending(std::string_view own_name, bool runs_program) {

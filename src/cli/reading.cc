@@ -68,14 +68,6 @@ bool has_thread(const analyze::Reading& reading, const std::vector<analyze::Patt
   return false;
 }
 
-// What was typed may be of any length and is in the sentence; its ends say enough.
-std::string cut_middle(const std::string& text) {
-  constexpr size_t kMost = 2000, kEnd = 500;
-  if (output::columns(text) <= kMost) return text;
-  return output::cut_end(text, kMost - kEnd) +
-         output::cut_beginning(text, kEnd).substr(std::string_view("...").size());
-}
-
 }  // namespace
 
 std::function<void(double)> progress_of(std::string_view what) {
@@ -87,8 +79,11 @@ std::function<void(double)> progress_of(std::string_view what) {
 }
 
 int complain(int exit_code, std::string_view sentence) {
+  // What was typed may be of any length and is in the sentence; its ends say enough.
+  constexpr size_t kMost = 2000;
   // Not by fmt::print, which throws if nobody can read it: the exit code says enough then.
-  std::string text = fmt::format("malloscope: {}\n", cut_middle(output::printable(sentence)));
+  std::string text =
+      fmt::format("malloscope: {}\n", output::cut_middle(output::printable(sentence), kMost));
   std::fwrite(text.data(), 1, text.size(), stderr);
   return exit_code;
 }
@@ -101,7 +96,8 @@ int finish_stdout() {
 
 std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const analyze::Query& query,
                                              int* exit_code,
-                                             std::function<void(analyze::Heap*)> attach) {
+                                             std::function<void(analyze::Heap*)> attach,
+                                             bool says_losses) {
   std::optional<int> pid = query.selection.pid;
   if (path.empty()) {
     *exit_code = complain(kUsage, "the trace has no name; give the file to read");
@@ -128,7 +124,7 @@ std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const anal
   if (!query.threads.empty() && !has_thread(**reading, query.threads))
     complain(kOk, fmt::format("no thread of {} has a name or number that matches --thread {}", path,
                               query.threads[0].text()));
-  if (!tables.complete)
+  if (!tables.complete && !says_losses)
     complain(kOk, fmt::format("warning: {} is not complete: {}", path,
                               tables.incomplete_because.empty() ? "its end is missing"
                                                                 : tables.incomplete_because));

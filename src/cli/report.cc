@@ -37,7 +37,8 @@ static std::string own_name() {
 int print_page(const std::string& trace, const analyze::Query& query, std::FILE* stream,
                Color color, size_t rows) {
   int exit_code = kOk;
-  std::unique_ptr<analyze::Reading> reading = read_trace(trace, query, &exit_code);
+  std::unique_ptr<analyze::Reading> reading =
+      read_trace(trace, query, &exit_code, {}, /*says_losses=*/true);
   if (!reading) return exit_code;
   std::fflush(stream);
   output::FileSink sink(fileno(stream), stream == stderr ? "stderr" : "stdout");
@@ -86,15 +87,14 @@ int profile(const ReportOptions& options, analyze::Query query) {
   wanted.metric = kMetrics.at(options.metric.empty() ? "peak" : options.metric);
   wanted.by = kGroups.at(options.by.empty() ? "function" : options.by);
   analyze::Shape shape = shape_of(options.shape);
-  constexpr size_t kRows = 20, kBlocks = 10;
-  if (shape.top == 0 && !options.json) shape.top = options.callers ? kBlocks : kRows;
+  constexpr size_t kRows = 20, kBlocks = 10, kNodes = 40;
+  if (shape.top == 0 && !options.json)
+    shape.top = options.callers ? kBlocks : options.tree ? kNodes : kRows;
   wanted.top = options.json ? options.shape.top : shape.top;
+  wanted.by_cumulative = shape.sort == "cumulative" || shape.sort.ends_with(" in all");
   query.tally.by_thread |= wanted.by == By::kThread;
   query.tally.by_size |= wanted.by == By::kSize;
-  query.tally.overhead |= wanted.metric == Metric::kOverhead;
-  query.tally.call_times |= wanted.metric == Metric::kAllocatorTime;
-  query.tally.details |=
-      wanted.metric == Metric::kLifetime || query.tally.overhead || query.tally.call_times;
+  ask_for(wanted.metric, &query);
 
   int exit_code = kOk;
   std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, query, &exit_code);
@@ -114,6 +114,9 @@ int profile(const ReportOptions& options, analyze::Query query) {
         "Another {} went to calls for no block of these processes: frees of null pointers, of what "
         "a parent allocated, or of what nobody did.",
         analyze::duration_text(reading->tables().header.cycles_ns(unblamed))));
+  if (query.tally.only_made_in_window)
+    answer.notes.push_back(
+        "What was live already at --from is not counted; --view peak --at shows all of a moment.");
   return print_answer(reading.get(), std::move(answer), shape, options.json, options.color,
                       query.full_names);
 }
@@ -165,16 +168,16 @@ int main_report(const Words& words) {
   add_trace(app, &options.trace);
   add_json(app, &options.json, "One JSON object with all totals and sites, or with the profile");
   constexpr const char* kProfile = "Profiles";
-  CLI::Option* metric =
-      app.add_option("--metric", options.metric, listed(keys_of(kMetrics)) + " [peak]")
-          ->check(one_of(keys_of(kMetrics)))
-          ->type_name("METRIC")
-          ->group(kProfile);
+  CLI::Option* metric = app.add_option("--metric", options.metric, metrics_help(kMetrics))
+                            ->check(one_of(keys_of(kMetrics)))
+                            ->type_name("METRIC")
+                            ->group(kProfile);
   CLI::Option* by = app.add_option("--by", options.by, listed(keys_of(kGroups)) + " [function]")
                         ->check(one_of(keys_of(kGroups)))
                         ->type_name("WHAT")
                         ->group(kProfile);
-  auto* tree = app.add_flag("--tree", options.tree, "The tree of callers from main down")
+  auto* tree = app.add_flag("--tree", options.tree,
+                            "The tree of callers from main down, the heaviest --top nodes of it")
                    ->group(kProfile)
                    ->excludes(by);
   auto* stacks = app.add_flag("--stacks", options.stacks, "The heaviest stacks, whole")

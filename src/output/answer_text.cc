@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "output/module_names.h"
 #include "output/style.h"
 #include "output/words.h"
 #include "symbols/readable_name.h"
@@ -33,14 +35,14 @@ std::string number_text(uint64_t number, Kind kind) {
 }
 
 // "load.cc:40 [libfoo.so]", or what is known of it; with a column "load.cc:40:7 ...".
-std::string place_text(const NamedFrame& frame, bool with_module = true, bool with_column = false) {
+std::string place_text(const NamedFrame& frame, const std::string& module,
+                       bool with_column = false) {
   std::string text;
   if (!frame.file.empty())
     text = frame.line > 0 ? fmt::format("{}:{}", base_name(frame.file), frame.line)
                           : base_name(frame.file);
   if (with_column && frame.line > 0 && frame.column > 0) text += fmt::format(":{}", frame.column);
-  if (!frame.module.empty() && (with_module || text.empty()))
-    text += fmt::format("{}[{}]", text.empty() ? "" : " ", base_name(frame.module));
+  if (!module.empty()) text += fmt::format("{}[{}]", text.empty() ? "" : " ", module);
   return printable(text);
 }
 
@@ -89,7 +91,10 @@ class TextWriter {
     }
     measure(table);
     write_heads(table);
-    for (const analyze::TableRow& row : table.rows) write_row(table, row);
+    for (const analyze::TableRow& row : table.rows) {
+      if (row.begins_block && &row != &table.rows.front()) sink_.write("\n");
+      write_row(table, row);
+    }
     if (table.left_out > 0)
       sink_.write(style_.dim(fmt::format("  ... and {}; --top N shows more\n",
                                          count_text(table.left_out, "more row", "more rows"))));
@@ -104,16 +109,34 @@ class TextWriter {
     shown_.assign(table.columns.size(), false);
     gone_.clear();
     size_t line = 0;
+    std::vector<size_t> wanted(table.columns.size(), 0);
+    std::set<std::string> modules;
+    bool has_frames = false;
     for (size_t c = 0; c < table.columns.size(); ++c) {
       const Column& column = table.columns[c];
       shown_[c] = column.shown && column.kind != Kind::kStack;
+      if (is_shown(c) && column.kind == Kind::kFrame) {
+        has_frames = true;
+        for (const analyze::TableRow& row : table.rows)
+          if (const auto* f =
+                  c < row.cells.size() ? std::get_if<NamedFrame>(&row.cells[c]) : nullptr)
+            modules.insert(f->module);
+      }
       if (!is_shown(c) || column.kind == Kind::kFrame) continue;
-      widths_[c] = columns(column.title);
+      wanted[c] = columns(column.title);
       for (const analyze::TableRow& row : table.rows)
         if (c < row.cells.size())
-          widths_[c] = std::max(widths_[c], columns(cell_text(row.cells[c], column.kind)));
-      if (column.kind == Kind::kText) widths_[c] = std::min<size_t>(widths_[c], options_.width / 2);
+          wanted[c] = std::max(wanted[c], columns(cell_text(row.cells[c], column.kind)));
+      widths_[c] =
+          column.kind == Kind::kText ? std::min<size_t>(wanted[c], options_.width / 2) : wanted[c];
       line += 2 + widths_[c];
+    }
+    modules_ = ModuleNames(modules);
+    // What is left of the line is for words that would be cut, unless frames fill it.
+    for (size_t c = 0; c < table.columns.size() && !has_frames && line < options_.width; ++c) {
+      size_t more = std::min(wanted[c] - widths_[c], options_.width - line);
+      widths_[c] += more;
+      line += more;
     }
     for (size_t c = table.columns.size(); c-- > 0 && line > options_.width;) {
       if (!is_shown(c) || !table.columns[c].may_go) continue;
@@ -156,8 +179,7 @@ class TextWriter {
         continue;
       }
       std::string text = cell_text(cell, column.kind);
-      if (is_words(column.kind) && columns(text) > widths_[c])
-        text = cut_beginning(text, widths_[c]);
+      if (is_words(column.kind) && columns(text) > widths_[c]) text = cut_middle(text, widths_[c]);
       std::string gap(widths_[c] - std::min(widths_[c], columns(text)), ' ');
       line += is_words(column.kind) ? text + gap : gap + text;
       used += 2 + widths_[c];
@@ -165,6 +187,12 @@ class TextWriter {
     while (!line.empty() && line.back() == ' ') line.pop_back();
     sink_.write(line + "\n");
     if (stack) write_stack((*stack)());
+  }
+
+  // Nothing for what has no name: it is called after its module already.
+  std::string module_of(const NamedFrame& frame) const {
+    std::string module = modules_.of(frame.module);
+    return frame.function.starts_with(module + "+0x") ? "" : module;
   }
 
   std::string frame_text(const Cell& cell, const analyze::TableRow& row, size_t used) const {
@@ -176,15 +204,17 @@ class TextWriter {
     if (row.depth > kDeepest) indent += fmt::format("({}) ", row.depth);
     size_t room = options_.width > used + indent.size() ? options_.width - used - indent.size() : 0;
     room = std::max<size_t>(room, 30);
-    std::string name = printable(frame->function), place = place_text(*frame);
+    std::string name = printable(frame->function), place = place_text(*frame, module_of(*frame));
     auto too_long = [&] { return columns(name) + 2 + columns(place) > room; };
     if (!options_.full_names) {
-      // First the library goes, then the end of the name.
-      if (too_long()) place = place_text(*frame, false);
+      // First the library goes, unless it may be all that two rows differ in; then of the name
+      // what its ends do not tell.
+      if (too_long() && !frame->file.empty() && !modules_.is_ambiguous(frame->module))
+        place = place_text(*frame, "");
       if (too_long() && columns(place) > room / 3)
         place = cut_beginning(place, std::max<size_t>(room / 3, 10));
       size_t left = std::max<size_t>(room > columns(place) + 2 ? room - columns(place) - 2 : 0, 20);
-      if (columns(name) > left) name = cut_end(symbols::fitted_name(name, left), left);
+      if (columns(name) > left) name = cut_middle(symbols::fitted_name(name, left), left);
     }
     return indent + (row.main ? style_.name(name) : name) +
            (place.empty() ? "" : "  " + style_.dim(place));
@@ -193,10 +223,11 @@ class TextWriter {
   void write_stack(const std::vector<NamedFrame>& stack) {
     constexpr std::string_view kIndent = "        ";
     for (size_t i = 1; i < stack.size(); ++i) {
-      std::string name = printable(stack[i].function), place = place_text(stack[i], true, true);
+      std::string name = printable(stack[i].function);
+      std::string place = place_text(stack[i], module_of(stack[i]), true);
       size_t left = options_.width * 2 / 3;
       if (!options_.full_names && columns(name) > left)
-        name = cut_end(symbols::fitted_name(name, left), left);
+        name = cut_middle(symbols::fitted_name(name, left), left);
       sink_.write(
           fmt::format("{}{}{}\n", kIndent, name, place.empty() ? "" : "  " + style_.dim(place)));
     }
@@ -208,6 +239,7 @@ class TextWriter {
   std::vector<size_t> widths_;
   std::vector<bool> shown_;  // Beside widths_.
   std::string gone_;         // Columns that were left out for want of room.
+  ModuleNames modules_;      // Of the table.
 };
 
 }  // namespace

@@ -161,8 +161,11 @@ class Info {
     for (const trace::Image& image : tables_.images)
       for (const trace::Thread& thread : image.threads)
         if (lines++ < kMostLines)
-          sink_.write(fmt::format("  image {:<5} tid {:<8} {}\n", raw(image.id), thread.tid,
-                                  thread.name.empty() ? "-" : printable(thread.name)));
+          sink_.write(thread.tid == 0
+                          ? fmt::format("  image {:<5} {:<12} what threads did after their end\n",
+                                        raw(image.id), "no thread")
+                          : fmt::format("  image {:<5} tid {:<8} {}\n", raw(image.id), thread.tid,
+                                        thread.name.empty() ? "-" : printable(thread.name)));
     more(all, "threads");
   }
 

@@ -301,6 +301,10 @@ void write_common(JsonWriter* json, analyze::Reading* reading, bool in_full) {
 void write_json_preamble(const analyze::Reading& reading, JsonWriter* json) {
   json->member("malloscope", kJsonSchema);
   write_trace(json, reading);
+  json->key("range").begin_object(Layout::kLine);
+  json->member("from_ns", reading.range().from_ns);
+  json->member("to_ns", reading.range().to_ns);
+  json->end();
 }
 
 void write_report_json(analyze::Reading* reading, size_t most_sites, Sink* sink) {

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "output/losses.h"
+#include "output/module_names.h"
 #include "output/style.h"
 #include "output/words.h"
 #include "symbols/readable_name.h"
@@ -42,7 +43,10 @@ class Page {
         totals_(reading->accounts().totals()),
         peak_(reading->accounts().peak()),
         images_(reading->selected()),
-        width_(std::clamp<size_t>(options.width, 80, 120)),
+        range_(reading->range()),
+        is_part_(reading->accounts().window().from_tick > 0 ||
+                 reading->accounts().window().to_tick != analyze::Window::kNever),
+        width_(std::clamp<size_t>(options.width, 50, 200)),
         rows_(options.rows),
         tool_(options.tool),
         style_{options.color},
@@ -52,9 +56,14 @@ class Page {
     title();
     figures();
     if (totals_.allocations > 0) {
+      std::set<std::string> modules;
+      for (const Site& site : reading_.sites())
+        modules.insert(reading_.frames().frame(site.frame).module);
+      modules_ = ModuleNames(modules);
       std::vector<List> lists = {
           make_list("Heaviest at the peak", Metric::kPeak, peak_.bytes),
-          make_list("Still live at the end", Metric::kLive, totals_.live_bytes),
+          make_list(is_part_ ? "Live at the end of that time" : "Still live at the end",
+                    Metric::kLive, totals_.live_bytes),
           make_list("Most calls", Metric::kCalls, totals_.allocations + totals_.reallocations),
       };
       // Where a program allocates much more than it ever holds, who does is a question of its own.
@@ -102,15 +111,8 @@ class Page {
     }
   }
 
-  // Nanoseconds since the first of the processes that are shown began; the recorder was there
-  // before.
-  uint64_t since_begin(uint64_t tick) const {
-    uint64_t begin = UINT64_MAX;
-    for (const trace::Image* image : images_) begin = std::min(begin, image->start_tick);
-    return tick > begin ? tables_.time_ns(tick) - tables_.time_ns(begin) : 0;
-  }
-
-  // The image the user thinks of as "the program": the first one of the selection.
+  // The image the user thinks of as "the program" is the first one of all; of one process the
+  // last, since what it was between fork and exec is its parent's name.
   void title() {
     line();
     if (images_.empty()) {
@@ -121,22 +123,32 @@ class Page {
       return;
     }
     const trace::Image& first = *images_.front();
-    uint64_t end = first.start_tick;
-    for (const trace::Image* image : images_)
+    uint64_t begin = first.start_tick, end = begin;
+    for (const trace::Image* image : images_) {
+      begin = std::min(begin, image->start_tick);
       end = std::max(end, image->end_tick.value_or(reading_.end_tick()));
+    }
+    std::string lasted = duration_text(tables_.time_ns(end) - tables_.time_ns(begin));
     // An exec goes on under the same pid; its last image has the exit code.
     const trace::Image* last = &first;
     for (const trace::Image* image : images_)
       if (image->pid == first.pid && image->start_tick >= last->start_tick) last = image;
-    std::string facts =
-        fmt::format("   ran {}, {}", duration_text(since_begin(end)), exit_text(*last));
+    std::string facts = fmt::format("   ran {}, {}", lasted, exit_text(*last));
+    const trace::Image& named = reading_.accounts().selection().pid ? *last : first;
     std::string command =
-        first.command.empty() ? printable(first.executable) : command_text(first.command);
+        named.command.empty() ? printable(named.executable) : command_text(named.command);
     if (tables_.runs.size() > 1 && !reading_.accounts().selection().pid) {
       command = fmt::format("{} recordings, the first: {}", grouped(tables_.runs.size()), command);
-      facts = fmt::format("   {} in all", duration_text(since_begin(end)));
+      facts = fmt::format("   {} in all", lasted);
     }
-    line(style_.bold(cut_end(command, width_ - columns(facts))) + facts);
+    line(style_.bold(cut_end(command, width_ > columns(facts) ? width_ - columns(facts) : 0)) +
+         facts);
+    if (is_part_)
+      for (const std::string& piece : wrapped_lines(
+               fmt::format("Only from {} to {} of the recording; what is of the whole run says so",
+                           duration_text(range_.from_ns), duration_text(range_.to_ns)),
+               width_))
+        line(piece);
     line();
   }
 
@@ -149,31 +161,45 @@ class Page {
     }
   }
 
+  // By its resident size, or nobody.
+  const trace::Image* largest_image() const {
+    auto largest = std::ranges::max_element(images_, {}, &trace::Image::peak_rss_bytes);
+    return largest == images_.end() ? nullptr : *largest;
+  }
+
   void figures() {
     if (totals_.allocations == 0) {
       line("  No allocation was recorded.");
     } else {
       figure("Peak heap", bytes_text(peak_.bytes),
-             fmt::format("reached after {}", duration_text(since_begin(peak_.tick))));
+             fmt::format("reached {} after the recording began{}",
+                         duration_text(tables_.time_ns(peak_.tick)),
+                         range_.from_ns > 0 ? ", with what was there before" : ""));
       std::string calls = "in " + count_text(totals_.allocations, "allocation", "allocations");
       if (totals_.reallocations > 0)
         calls += " and " + count_text(totals_.reallocations, "reallocation", "reallocations");
       if (totals_.failed > 0) calls += fmt::format("; {} failed", grouped(totals_.failed));
       figure("Allocated", bytes_text(totals_.allocated_bytes), calls);
-      figure("Still live", bytes_text(totals_.live_bytes),
-             totals_.live_blocks == 0
-                 ? "every block was freed"
-                 : "at the end, in " + count_text(totals_.live_blocks, "block", "blocks"));
+      std::string live = count_text(totals_.live_blocks, "block", "blocks");
+      // Only of several processes: the peak is of those that run at the same time.
+      if (totals_.live_bytes > peak_.bytes)
+        live += "; more than the peak, with what processes had not freed when they ended";
+      if (is_part_)
+        figure("Live", bytes_text(totals_.live_bytes),
+               fmt::format("at {}, in {}{}", duration_text(range_.to_ns), live,
+                           range_.from_ns > 0 ? ", whenever they were allocated" : ""));
+      else
+        figure("Still live", bytes_text(totals_.live_bytes),
+               totals_.live_blocks == 0 ? "every block was freed" : "at the end, in " + live);
       figure("Temporary", percent_text(totals_.temporary, totals_.allocations),
              fmt::format("{}, freed before the thread's next one",
                          count_text(totals_.temporary, "allocation", "allocations")));
     }
-    const trace::Image* largest = nullptr;
-    for (const trace::Image* image : images_)
-      if (!largest || image->peak_rss_bytes > largest->peak_rss_bytes) largest = image;
+    const trace::Image* largest = largest_image();
     if (largest && largest->peak_rss_bytes > 0)
       figure("Peak RSS", bytes_text(largest->peak_rss_bytes),
-             fmt::format("resident{}{}{}", images_.size() > 1 ? " in the largest process" : "",
+             fmt::format("resident{}{}{}{}", images_.size() > 1 ? " in the largest process" : "",
+                         is_part_ ? ", of the whole run" : "",
                          largest->recorder_rss_bytes > 0  // Not known of a trace that was cut.
                              ? fmt::format("; up to {} of it the recorder's own",
                                            bytes_text(std::min(largest->recorder_rss_bytes,
@@ -184,12 +210,16 @@ class Page {
                              : ""));
     if (totals_.mappings.mapped_bytes > 0)
       figure("Mapped", bytes_text(totals_.mappings.mapped_bytes),
-             "by the program's own mmap calls; not part of the heap figures");
+             fmt::format(
+                 "by all of the program's own mmap calls together, {} unmapped again; not part "
+                 "of the heap figures",
+                 bytes_text(totals_.mappings.unmapped_bytes)));
   }
 
-  // The file and the folder it is in: a full path would push the function off the page.
-  static std::string location(const analyze::Frame& frame, size_t width) {
-    if (frame.file.empty()) return "-";
+  // The file and the folder it is in: a full path would push the function off the page. If that is
+  // not known, the library, unless there is a column for it.
+  std::string location(const analyze::Frame& frame, size_t width) const {
+    if (frame.file.empty()) return is_narrow() ? cut_middle(library(frame), width) : "-";
     std::string_view path = frame.file;
     size_t slash = path.find_last_of('/');
     if (slash != std::string_view::npos && slash > 0) slash = path.find_last_of('/', slash - 1);
@@ -200,8 +230,10 @@ class Page {
     return cut_beginning(whole, width);
   }
 
-  static std::string library(const analyze::Frame& frame) {
-    return frame.module.empty() ? "-" : printable(base_name(frame.module));
+  bool is_narrow() const { return width_ < 80; }  // No room for libraries.
+
+  std::string library(const analyze::Frame& frame) const {
+    return frame.module.empty() ? "-" : printable(modules_.of(frame.module));
   }
 
   struct List {
@@ -229,7 +261,7 @@ class Page {
     if (list.sites.empty()) return;
     line();
     line(style_.bold(list.title));
-    const size_t function_width = width_ - 28 - place_width_ - library_width_;
+    const size_t function_width = width_ - (is_narrow() ? 26 : 28 + library_width_) - place_width_;
     for (const Site* site : list.sites) {
       const analyze::Frame& frame = reading_.frames().frame(site->frame);
       uint64_t amount = analyze::value(site->amounts, list.metric);
@@ -237,15 +269,18 @@ class Page {
       if (list.metric == Metric::kCalls && site->amounts.temporary > site->amounts.allocations / 2)
         note = fmt::format(" ({} temporary)",
                            percent_text(site->amounts.temporary, site->amounts.allocations));
+      constexpr size_t kLeastName = 12;
+      if (function_width < kLeastName + note.size()) note.clear();
       size_t room = function_width - note.size();
-      std::string function = cut_end(
+      std::string function = cut_middle(
           printable(symbols::fitted_name(symbols::short_name(frame.function, room), room)), room);
       size_t used = columns(function) + note.size();
       line("  " + right(list.metric == Metric::kCalls ? grouped(amount) : bytes_text(amount), 12) +
            right(percent_text(amount, list.whole), 8) + "  " + style_.name(function) + note +
            std::string(function_width - used + 2, ' ') +
-           padded(location(frame, place_width_), place_width_) + "  " +
-           style_.dim(cut_end(library(frame), library_width_)));
+           (is_narrow() ? location(frame, place_width_)
+                        : padded(location(frame, place_width_), place_width_) + "  " +
+                              style_.dim(cut_middle(library(frame), library_width_))));
     }
   }
 
@@ -279,13 +314,20 @@ class Page {
                                       : 0;
     std::vector<Loss> missing = losses(reading_);
     bool whole = std::none_of(missing.begin(), missing.end(), [](auto& l) { return l.figures; });
-    line(style_.bold("Recording") + fmt::format("  {} in {} ({:.{}f} bytes each){}",
-                                                count_text(tables_.events, "event", "events"),
-                                                bytes_text(tables_.file_bytes), per_event,
-                                                per_event < 10 ? 2 : 0,
-                                                tables_.images.empty() ? "; no process was recorded"
-                                                : whole                ? "; nothing was lost"
-                                                                       : ""));
+    std::string text =
+        fmt::format("{}{} in {} ({:.{}f} bytes each){}", is_part_ ? "of the whole run: " : "",
+                    count_text(tables_.events, "event", "events"), bytes_text(tables_.file_bytes),
+                    per_event, per_event < 10 ? 2 : 0,
+                    tables_.images.empty() ? "; no process was recorded"
+                    : whole                ? "; nothing was lost"
+                                           : "");
+    constexpr std::string_view kTitle = "Recording";
+    const size_t indent = kTitle.size() + 2;
+    std::string front = style_.bold(kTitle) + "  ";
+    for (const std::string& piece : wrapped_lines(text, width_ - indent)) {
+      line(front + piece);
+      front.assign(indent, ' ');
+    }
     for (const Loss& loss : missing)
       remark(loss.figures ? "!" : "-", loss.sentence + ".", loss.figures);
     constexpr size_t kMostNotes = 3;
@@ -294,10 +336,32 @@ class Page {
     if (tables_.notes.size() > kMostNotes)
       remark("-",
              fmt::format("and {} more notes: malloscope info", tables_.notes.size() - kMostNotes));
-    size_t remarks = 0;
+    std::set<std::string> said;  // Two modules may be one file, or have one name.
     for (const std::string& module : blamed_)
-      if (std::string why = reading_.remark(module); !why.empty() && ++remarks <= 2)
-        remark("-", why);
+      if (std::string why = reading_.remark(module); !why.empty() && said.insert(why).second)
+        if (said.size() <= 2) remark("-", why);
+  }
+
+  // The views that answer what the figures above make one ask, the most telling first.
+  std::vector<std::string_view> telling_views() const {
+    std::vector<std::string_view> views;
+    if (totals_.temporary > totals_.allocations / 4) views.push_back("churn");
+    // Code, libraries and stacks are some megabytes in every process.
+    constexpr uint64_t kAlwaysThere = 8 << 20;
+    const trace::Image* largest = largest_image();
+    if (largest && largest->peak_rss_bytes > largest->recorder_rss_bytes + kAlwaysThere +
+                                                 2 * reading_.accounts().peak(largest->id).bytes)
+      views.push_back("rss");
+    const analyze::Mappings& mappings = totals_.mappings;
+    if (mappings.mapped_bytes > mappings.unmapped_bytes + peak_.bytes / 2)
+      views.push_back("mappings");
+    if (std::ranges::any_of(images_, [](const trace::Image* image) {
+          return std::ranges::count_if(image->threads, &trace::Thread::tid) > 1;
+        }))
+      views.push_back("threads");
+    if (views.empty() || totals_.reallocations > totals_.allocations / 10)
+      views.push_back("growth");
+    return views;
   }
 
   void next() {
@@ -305,11 +369,11 @@ class Page {
     line();
     line(style_.bold("Next") + "  trace is " + printable(reading_.path()));
     std::string tool = "  " + shell_quoted(tool_);
-    // The one view that has most to say, then what everybody asks sooner or later.
-    bool much_thrown_away = totals_.temporary > totals_.allocations / 4;
+    // What has most to say, then what everybody asks sooner or later.
     if (totals_.live_blocks > 0) line(tool + " leaks " + trace);
     if (totals_.allocations > 0)
-      line(tool + " report " + trace + " --view " + (much_thrown_away ? "churn" : "growth"));
+      for (std::string_view view : telling_views())
+        line(tool + " report " + trace + " --view " + std::string(view));
     line(tool + " report " + trace + " --tree");
     line(tool + " export " + trace + " --format folded --metric peak -o peak.folded");
     line(tool + " info " + trace);
@@ -320,6 +384,8 @@ class Page {
   const analyze::Totals totals_;
   const analyze::Peak peak_;
   const std::vector<const trace::Image*> images_;
+  const analyze::Reading::Range range_;
+  const bool is_part_;  // The page is not of the whole recording.
   const size_t width_;
   const size_t rows_;
   const std::string tool_;
@@ -327,6 +393,7 @@ class Page {
   Sink& sink_;
   size_t place_width_ = 1;
   size_t library_width_ = 1;
+  ModuleNames modules_;
   std::set<std::string> blamed_;
 };
 

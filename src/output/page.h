@@ -13,7 +13,7 @@ namespace malloscope::output {
 
 struct PageOptions {
   bool color = false;
-  size_t width = 100;               // Columns; used between 80 and 120.
+  size_t width = 100;               // Columns; used between 50 and 200.
   size_t rows = 5;                  // Sites in each list.
   std::string tool = "malloscope";  // What to type to run it again.
 };

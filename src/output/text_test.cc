@@ -39,14 +39,15 @@ bool has(const std::string& text, std::string_view part) {
 }
 
 TEST(Page, FitsTheTerminal) {
-  for (size_t width : {20, 80, 100, 120, 300}) {
+  for (size_t width : {20, 50, 60, 80, 100, 120, 200, 300}) {
     MadeUp made_up;
     made_up.play();
     std::vector<std::string> lines = lines_of(page(&made_up, {.width = width}));
-    EXPECT_LE(lines.size(), 40u);
+    EXPECT_LE(lines.size(), width < 80 ? 50u : 40u);
     for (const std::string& line : lines) {
-      if (line.starts_with("  malloscope")) continue;  // To be copied, not cut.
-      EXPECT_LE(columns(line), std::clamp<size_t>(width, 80, 120)) << line;
+      if (has(line, "malloscope report") || line.starts_with("  malloscope"))
+        continue;  // To be copied, not cut.
+      EXPECT_LE(columns(line), std::clamp<size_t>(width, 50, 200)) << line;
     }
   }
 }
@@ -77,14 +78,113 @@ TEST(Page, SaysHowMuchWhenWhichCodeAndWhatNext) {
   EXPECT_TRUE(has(text, "malloscope info app.mscope\n"));
 }
 
-TEST(Page, ReachesThePeakBeforeTheEnd) {
+std::vector<std::string> suggested_views(MadeUp* made_up) {
+  std::vector<std::string> views;
+  for (const std::string& line : lines_of(page(made_up)))
+    if (size_t at = line.find(" --view "); at != std::string::npos)
+      views.push_back(line.substr(at + 8));
+  return views;
+}
+
+TEST(Page, SuggestsTheViewsThatAnswerWhatItShows) {
+  using Views = std::vector<std::string>;
+  using wire::Kind, wire::Op;
+  MadeUp growing;
+  growing.play();
+  for (trace::Image& image : growing.tables.images) image.peak_rss_bytes = 0;
+  EXPECT_EQ(suggested_views(&growing), Views{"growth"});
+
+  MadeUp resident;
+  resident.play();  // 10 MiB resident, 5 KiB of heap.
+  EXPECT_EQ(suggested_views(&resident), Views{"rss"});
+
+  MadeUp mapping;
+  mapping.play();
+  for (trace::Image& image : mapping.tables.images) image.peak_rss_bytes = 0;
+  mapping.show(Kind::kMapping, Op::kMmap, 1 << 20, 1 << 20, 1);
+  EXPECT_EQ(suggested_views(&mapping), Views{"mappings"});
+
+  MadeUp threaded;
+  threaded.play();
+  for (trace::Image& image : threaded.tables.images) {
+    image.peak_rss_bytes = 0;
+    image.threads.push_back({ThreadId{2}, 102, "worker", 1000});
+  }
+  EXPECT_EQ(suggested_views(&threaded), Views{"threads"});
+}
+
+// A process may begin later than the recording; what is typed for --to counts from the latter.
+TEST(Page, CountsTimesFromTheBeginningOfTheRecording) {
   MadeUp made_up({.pid = 102});
   made_up.tables.images[1].start_tick = 3500;  // The recording began 250 us before.
   made_up.tables.images[1].end_tick = 4500;
   made_up.play();
   std::string text = page(&made_up);
   EXPECT_TRUE(has(text, "ran 100 us")) << text;
-  EXPECT_TRUE(has(text, "reached after 50 us")) << text;
+  EXPECT_TRUE(has(text, "reached 300 us after the recording began")) << text;
+}
+
+TEST(Page, OfAPartSaysWhichFiguresAreOfMore) {
+  MadeUp made_up({}, {.from_tick = 3001, .to_tick = 6000});  // 200 us to 500 us.
+  made_up.play();
+  std::string text = page(&made_up);
+  EXPECT_TRUE(has(text, "Only from 200 us to 500 us of the recording;")) << text;
+  EXPECT_TRUE(has(text, "with what was there before")) << text;
+  EXPECT_TRUE(has(text, "at 500 us, in 5 blocks, whenever they were allocated")) << text;
+  EXPECT_TRUE(has(text, "Live at the end of that time")) << text;
+  EXPECT_TRUE(has(text, "in the largest process, of the whole run")) << text;
+  EXPECT_TRUE(has(text, "Recording  of the whole run: 9 events")) << text;
+  MadeUp whole;
+  whole.play();
+  EXPECT_FALSE(has(page(&whole), "of the whole run"));
+}
+
+TEST(Page, SaysHowMoreCanBeLiveThanAtThePeak) {
+  using wire::Kind, wire::Op;
+  MadeUp one_by_one;
+  one_by_one.show(Kind::kAlloc, Op::kMalloc, 16, 100, 1, 1);
+  one_by_one.accounts->image_ended(one_by_one.tables.images[0]);
+  one_by_one.show(Kind::kAlloc, Op::kMalloc, 16, 100, 1, 2);
+  std::string text = page(&one_by_one);
+  EXPECT_TRUE(has(text, "at the end, in 2 blocks; more than the peak, with")) << text;
+  MadeUp together;
+  together.play();
+  EXPECT_FALSE(has(page(&together), "more than the peak"));
+}
+
+TEST(Page, OfAProcessIsCalledWhatItBecame) {
+  MadeUp made_up({.pid = 102});
+  trace::Image became = made_up.tables.images[1];
+  became.id = ImageId{3};
+  became.command = {"gzip", "-9"};
+  became.start_tick = 1100;
+  made_up.tables.images[1].ended_by_exec = true;
+  made_up.tables.images.push_back(became);
+  made_up.accounts->image_started(became);
+  std::string text = page(&made_up);
+  EXPECT_TRUE(has(text, "\ngzip -9   ran ")) << text;
+}
+
+TEST(Page, SaysThatMappingsAreAllThereEverWere) {
+  using wire::Kind, wire::Op;
+  MadeUp made_up;
+  made_up.play();
+  made_up.show(Kind::kMapping, Op::kMmap, 1 << 20, 3 << 20, 1);
+  made_up.show(Kind::kMapping, Op::kMunmap, 1 << 20, 2 << 20, 1);
+  std::string text = page(&made_up);
+  EXPECT_TRUE(
+      has(text, "3.0 MiB  by all of the program's own mmap calls together, 2.0 MiB unmapped"))
+      << text;
+}
+
+TEST(Page, RemarksNothingTwice) {
+  MadeUp made_up;
+  made_up.tables.images[1].modules[0].path = "/opt/app";  // Of the same name as the other.
+  made_up.play();
+  std::string text = page(&made_up);
+  size_t first = text.find("build it with -g");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("build it with -g", first + 1), std::string::npos) << text;
 }
 
 TEST(Page, SaysSoIfNothingWasAllocatedOrLost) {
@@ -128,6 +228,18 @@ TEST(Info, ShowsWhatIsInTheTraceAndEscapesIt) {
   for (const char* part : {"complete", "follow=yes", "abcd", "killed by SIGKILL (signal 9)",
                            "main\\x1b[2J", "statically linked", "Threads (2)", "Modules (1)"})
     EXPECT_TRUE(has(sink.text(), part)) << part << "\n" << sink.text();
+}
+
+TEST(Info, CountsNoThreadThatIsNone) {
+  MadeUp made_up;
+  made_up.tables.images[0].threads.push_back({ThreadId{2}, 0, "", 1000});
+  made_up.play();
+  auto reading = made_up.reading();
+  StringSink sink;
+  write_info(*reading, {}, &sink);
+  EXPECT_TRUE(has(sink.text(), "Threads (2)")) << sink.text();
+  EXPECT_FALSE(has(sink.text(), "tid 0")) << sink.text();
+  EXPECT_TRUE(has(sink.text(), "no thread    what threads did after their end")) << sink.text();
 }
 
 std::vector<std::string> folded(analyze::Metric metric, analyze::Selection selection = {}) {
@@ -182,7 +294,8 @@ TEST(Words, AreWhatPeopleRead) {
   EXPECT_EQ(duration_text(7'500'000'000'000), "2 h 05 min");
   EXPECT_EQ(percent_text(0, 10), "0 %");
   EXPECT_EQ(percent_text(1, 10'000), "< 0.1 %");
-  EXPECT_EQ(percent_text(9'999, 10'000), "99 %");
+  EXPECT_EQ(percent_text(9'999'998, 10'000'000), "> 99 %");
+  EXPECT_EQ(percent_text(98'999, 100'000), "99 %");
   EXPECT_EQ(percent_text(10, 10), "100 %");
 }
 
@@ -191,6 +304,9 @@ TEST(Words, AreCutToWidthBetweenCharacters) {
   EXPECT_EQ(cut_end("abcdef", 6), "abcdef");
   EXPECT_EQ(cut_beginning("abcdefgh", 6), "...fgh");
   EXPECT_EQ(cut_end("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 4), "\xc3\xa9...");
+  EXPECT_EQ(cut_middle("abcdefgh", 8), "abcdefgh");
+  EXPECT_EQ(cut_middle("abcdefghi", 8), "abc...hi");
+  EXPECT_EQ(cut_middle("abcdefghi", 2), "..");
   EXPECT_EQ(columns("h\xc3\xa9"), 2u);
 }
 
@@ -280,6 +396,42 @@ TEST(AnswerText, LeavesOutTheLastColumnsThatMayGoAndSaysSo) {
   ASSERT_TRUE(analyze::shape(&answer, {{"second"}, "", 0}));
   EXPECT_TRUE(has(as_text(answer, 25), "s")) << "what was asked for stays";
   EXPECT_FALSE(has(as_text(answer, 25), "no room"));
+}
+
+analyze::Answer answer_of(std::vector<analyze::NamedFrame> frames) {
+  analyze::Answer answer;
+  analyze::Table table;
+  table.columns = {{"frame", "function", analyze::Column::Kind::kFrame}};
+  for (analyze::NamedFrame& frame : frames) table.rows.push_back({{std::move(frame)}});
+  answer.tables.push_back(std::move(table));
+  return answer;
+}
+
+TEST(AnswerText, CutsNoTwoRowsToTheSame) {
+  std::string name = "libwith_a_rather_long_name_indeed.so.6", library = "/usr/lib/" + name;
+  std::string text = as_text(answer_of({{name + "+0xa57b9", "", 0, library},
+                                        {name + "+0xa57c0", "", 0, library},
+                                        {"load", "load.c", 4, "/usr/bin/git"},
+                                        {"load", "load.c", 4, "/usr/lib/git-core/git"}}),
+                             40);
+  EXPECT_TRUE(has(text, "+0xa57b9\n")) << text;  // And the library no second time.
+  EXPECT_TRUE(has(text, "+0xa57c0\n")) << text;
+  EXPECT_TRUE(has(text, "load  load.c:4 [bin/git]")) << text;
+  EXPECT_TRUE(has(text, "load  load.c:4 [git-core/git]")) << text;
+}
+
+TEST(AnswerText, LeavesALineBetweenBlocks) {
+  analyze::Answer answer = answer_of({{"a", "", 0, ""}, {"b", "", 0, ""}, {"c", "", 0, ""}});
+  for (size_t row : {0, 2}) answer.tables[0].rows[row].begins_block = true;
+  EXPECT_TRUE(has(as_text(answer, 80), "function\n  a\n  b\n\n  c\n")) << as_text(answer, 80);
+}
+
+TEST(AnswerText, CutsNoWordsThatThereIsRoomFor) {
+  analyze::Answer answer = wide_answer();
+  answer.tables[0].columns.resize(1);
+  answer.tables[0].rows[0].cells = {std::string(70, 'n')};
+  EXPECT_TRUE(has(as_text(answer, 100), std::string(70, 'n')));
+  for (const std::string& line : lines_of(as_text(answer, 50))) EXPECT_LE(line.size(), 50u);
 }
 
 TEST(AnswerText, ShowsStacksOnlyWhereTheyAreShown) {

@@ -182,6 +182,15 @@ TEST(Views, SizesAddUpHoweverTheyAreCut) {
   EXPECT_EQ(row_of(all["classes"], "range", "128 B")["allocated_bytes"], 30);
 }
 
+TEST(Views, SizeClassesDoNotOverlap) {
+  EXPECT_EQ(analyze::size_range(0), "0 B");
+  EXPECT_EQ(analyze::size_range(1), "1 B");
+  EXPECT_EQ(analyze::size_range(10), "512 B to 1023 B");
+  EXPECT_EQ(analyze::size_range(11), "1.0 KiB to below 2.0 KiB");
+  EXPECT_EQ(analyze::size_range(12), "2.0 KiB to below 4.0 KiB");
+  EXPECT_EQ(analyze::size_range(64), "8.0 EiB and more");
+}
+
 TEST(Views, SizesObeyAFilter) {
   Watched w("sizes", focused("^parse"));
   w.make(16, 100, 1);
@@ -200,7 +209,7 @@ TEST(Views, ThreadsFreeTheirOwnAndOthersBlocks) {
   w.free(16, 2);
   w.free(32, 1);
   w.free(48, 2);
-  w.make(64, 7, 1, 2);
+  w.make(64, 7, 2, 2);
   w.free(64, 1);
   json all = w.result();
   EXPECT_EQ(all["frees"], all["totals"]["frees"]);
@@ -212,6 +221,9 @@ TEST(Views, ThreadsFreeTheirOwnAndOthersBlocks) {
   EXPECT_EQ(worker["frees_of_others"], 1);
   EXPECT_EQ(worker["freed_by_others"], 1);
   EXPECT_EQ(row_of(all["threads"], "thread", "main")["freed_by_others"], 1);
+  EXPECT_EQ(row_of(all["threads"], "thread", "main")["function"],
+            "load(std::map<int, int> const&)");
+  EXPECT_NE(all["notes"].dump().find("malloscope run --free-stacks"), std::string::npos);
   EXPECT_EQ(sum(all["matrix"], "frees"), 4u);
   EXPECT_EQ(all["matrix"][0]["freed_by"], "worker (102)");
   EXPECT_EQ(all["matrix"][0]["freed_bytes"], 100);

@@ -91,6 +91,13 @@ std::string cut_beginning(std::string_view text, size_t width) {
   return std::string(std::min<size_t>(width, 3), '.') + std::string(text.substr(begin));
 }
 
+std::string cut_middle(std::string_view text, size_t width) {
+  if (columns(text) <= width) return std::string(text);
+  size_t end = width > 3 ? (width - 3) / 2 : 0;
+  return cut_end(text, width - end) +
+         cut_beginning(text, end + 3).substr(std::string_view("...").size());
+}
+
 std::string shell_quoted(std::string_view word) {
   static constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%^";

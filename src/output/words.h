@@ -24,10 +24,11 @@ using analyze::percent_text;
 std::string printable(std::string_view text, char also = 0);
 // The text with every byte that is no UTF-8 as U+FFFD.
 std::string valid_utf8(std::string_view text);
-// printable() text cut to `width` columns, "..." in the place of what is left out: the end, or
-// the beginning, where paths differ less.
+// printable() text cut to `width` columns, "..." in the place of what is left out: the end, the
+// beginning, where paths differ less, or the middle, where names do.
 std::string cut_end(std::string_view printable_text, size_t width);
 std::string cut_beginning(std::string_view printable_text, size_t width);
+std::string cut_middle(std::string_view printable_text, size_t width);
 // Columns of printable() text: its characters. Wide ones are taken for one.
 size_t columns(std::string_view printable_text);
 
