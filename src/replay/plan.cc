@@ -39,6 +39,9 @@ using wire::Event;
 using wire::Kind;
 
 constexpr uint32_t kNoTrack = ~0u;
+// Ticks of the recording to one of the workload, which is then about a microsecond: no player keeps
+// time better, and what is finer costs half a byte a call.
+constexpr uint64_t kTicksToOne = 8;
 // So many free slots are worth waiting for.
 constexpr size_t kPlenty = 1024;
 constexpr uint64_t kMostNewSlots = 4096;
@@ -87,7 +90,7 @@ class TrackPlanner : public Planner {
         break;
       id = image.parent;
     }
-    tail_.ns_per_tick = survey.tables.header.ns_per_tick;
+    tail_.ns_per_tick = survey.tables.header.ns_per_tick * static_cast<double>(kTicksToOne);
     tail_.lost_events = survey.tables.image(options.image).lost;
     if (options.anonymize) tail_.flags |= kAnonymized;
   }
@@ -126,12 +129,12 @@ class TrackPlanner : public Planner {
   Result<FileTail> finish() override {
     if (!begun_) begin(std::min(options_.to_tick, last_tick_));
     tail_.threads = threads_;
-    tail_.ticks = last_tick_ > start_tick_ ? last_tick_ - start_tick_ : 0;
+    tail_.ticks = since_start(last_tick_);
     tail_.end_ideal_bytes = ideal_;
     tail_.slots = slots_;
     std::vector<TrackPlace> tracks;
-    for (const auto& track : tracks_) tracks.push_back({track->done, track->most_free});
-    return writer_.finish(tail_, tracks);
+    for (const auto& track : tracks_) tracks.push_back({track->done, track->most_free, 0});
+    return writer_.finish(tail_, std::move(tracks));
   }
 
  private:
@@ -229,7 +232,7 @@ class TrackPlanner : public Planner {
     }
     if (event.kind == Kind::kCallTime) return;
     uint32_t track = track_of(event);
-    uint64_t tick = event.tick > start_tick_ ? event.tick - start_tick_ : 0;
+    uint64_t tick = since_start(event.tick);
     switch (event.kind) {
       case Kind::kAlloc: {
         if (event.address == 0) {
@@ -304,6 +307,10 @@ class TrackPlanner : public Planner {
     put(block);
   }
 
+  // In ticks of the workload.
+  uint64_t since_start(uint64_t tick) const {
+    return tick > start_tick_ ? (tick - start_tick_) / kTicksToOne : 0;
+  }
   uint64_t asked(uint64_t size) const { return options_.anonymize ? coarse_size(size) : size; }
 
   void make(uint32_t track, OpKind kind, uint64_t size, uint8_t alignment, uint64_t tick,
@@ -461,7 +468,7 @@ class TrackPlanner : public Planner {
     writer_.append(track, op);
   }
 
-  static constexpr uint64_t kCoarseTicks = 1 << 13;  // About a millisecond.
+  static constexpr uint64_t kCoarseTicks = 1 << 10;  // About a millisecond.
 
   const Survey& survey_;
   PlanOptions options_;

@@ -364,6 +364,36 @@ TEST(CoarseSize, IsNeverSmallerAndNotMuchLarger) {
   EXPECT_EQ(coarse_size(0), 0u);
 }
 
+TEST(Workload, KnowsBlocksThatItsTracksHaveForgotten) {
+  Recording recording(1, 1, 0);
+  auto add = [&](Kind kind, uint64_t address) {
+    Event event;
+    event.image = ImageId{1};
+    event.thread = ThreadId{1};
+    event.kind = kind;
+    event.op = kind == Kind::kFree ? wire::Op::kFree : wire::Op::kMalloc;
+    event.address = address;
+    event.tick = 10 + recording.events.size();
+    recording.events.push_back(event);
+  };
+  // Two that stay, with as many births in between as are remembered; then they are freed.
+  add(Kind::kAlloc, 0x100);
+  add(Kind::kAlloc, 0x200);
+  for (uint64_t i = 2; i < kMostBirths + 1; ++i) {
+    add(Kind::kAlloc, 0x300);
+    add(Kind::kFree, 0x300);
+  }
+  add(Kind::kFree, 0x200);
+  add(Kind::kFree, 0x100);
+  Planned planned(recording);
+  std::vector<Op> ops = planned.tracks()[0];
+  Machine machine{planned.tracks(), std::vector<Machine::Slot>(planned.tail.slots), {}, {}, {}};
+  ASSERT_TRUE(machine.run(1));
+  ASSERT_EQ(ops[0].kind, OpKind::kNewSlots);
+  EXPECT_EQ(ops[ops.size() - 2].slot, ops[2].slot);
+  EXPECT_EQ(ops[ops.size() - 1].slot, ops[1].slot);
+}
+
 // A workload may come from anybody.
 TEST(Workload, DamageIsFound) {
   Recording recording(3, 4, 3'000);

@@ -106,6 +106,10 @@ void* own_memory(size_t bytes) {
   return memory;
 }
 
+std::span<uint32_t> own_numbers(size_t count) {
+  return {static_cast<uint32_t*>(own_memory(count * sizeof(uint32_t))), count};
+}
+
 void read_workload(uint64_t offset, void* bytes, size_t size) {
   auto* at = static_cast<uint8_t*>(bytes);
   while (size > 0) {
@@ -131,10 +135,8 @@ class Player {
   Player(uint32_t track, uint32_t first_chunk)
       : number_(track),
         mine_(board->track(track)),
-        decoder_({static_cast<uint32_t*>(
-                      own_memory(track_places[track].most_free_slots * sizeof(uint32_t))),
-                  track_places[track].most_free_slots},
-                 {tail.slots, tail.tracks}),
+        decoder_(own_numbers(track_places[track].most_free_slots),
+                 own_numbers(track_places[track].births), {tail.slots, tail.tracks}),
         chunk_(first_chunk),
         stored_(static_cast<uint8_t*>(own_memory(tail.largest_stored))),
         raw_(static_cast<uint8_t*>(own_memory(tail.largest_raw))),

@@ -86,12 +86,13 @@ struct Op {
 
 // The file: a FileHead, then chunks, then a ChunkPlace for each of them, then a TrackPlace for each
 // track, then a FileTail. Numbers are little-endian.
-inline constexpr char kWorkloadMagic[8] = {'M', 'W', 'O', 'R', 'K', '0', '1', '\n'};
+inline constexpr char kWorkloadMagic[8] = {'M', 'W', 'O', 'R', 'K', '0', '2', '\n'};
+inline constexpr int kMagicName = 5;  // The version stands behind that.
 inline constexpr char kTailMagic[8] = {'M', 'W', 'O', 'R', 'K', 'e', 'n', 'd'};
 inline constexpr uint32_t kMaxTracks = 1 << 14;
 inline constexpr uint32_t kMaxChunkOps = 1 << 15;
-// A chunk is four columns, each one a zstd frame: see codec.h.
-inline constexpr int kColumns = 4;
+// A chunk is six columns, each one a zstd frame: see codec.h.
+inline constexpr int kColumns = 6;
 
 struct FileHead {
   char magic[8];
@@ -106,13 +107,14 @@ struct ChunkPlace {
   uint32_t track = 0;
   uint64_t checksum = 0;  // XXH3 of the stored bytes.
 };
-static_assert(sizeof(ChunkPlace) == 56);
+static_assert(sizeof(ChunkPlace) == 72);
 
 struct TrackPlace {
   uint64_t ops = 0;
   uint64_t most_free_slots = 0;  // On its stack.
+  uint64_t births = 0;           // That it remembers; 0 or a power of two.
 };
-static_assert(sizeof(TrackPlace) == 16);
+static_assert(sizeof(TrackPlace) == 24);
 
 // What is to be known before the first operation.
 struct FileTail {
