@@ -115,7 +115,7 @@ Table calls_table(const Contender& contender, const Trial& trial, bool named) {
 }
 
 // One run, a line each.
-Table summary_table(const Trial& trial) {
+Table summary_table(const Trial& trial, bool several_threads) {
   Table table{"summary",
               "",
               {{"what", "", Kind::kText}, {"value", "", Kind::kText}, {"about", "", Kind::kText}},
@@ -123,8 +123,11 @@ Table summary_table(const Trial& trial) {
   auto add = [&](std::string what, std::string value, std::string about) {
     table.rows.push_back({{std::move(what), std::move(value), std::move(about)}});
   };
+  // Who waits for a lock uses no CPU.
   add("Allocator", duration_text(trial.allocator_ns),
-      fmt::format("{} of the CPU time", output::percent_text(trial.allocator_ns, trial.cpu_ns)));
+      several_threads ? "all threads together, with what they waited for each other's locks"
+                      : fmt::format("{} of the CPU time",
+                                    output::percent_text(trial.allocator_ns, trial.cpu_ns)));
   add("CPU", duration_text(trial.cpu_ns),
       fmt::format("{} for touching pages, {} for waiting", duration_text(trial.touch_ns),
                   duration_text(trial.wait_ns)));
@@ -184,7 +187,7 @@ analyze::Answer replay_text(const ReplayReport& report) {
           contenders[0].name(), duration_text(first->allocator_ns),
           ratio(first->allocator_ns, first->calls), bytes_text(first->heap_max_rss_bytes),
           bytes_text(first->max_ideal_bytes));
-      answer.tables.push_back(summary_table(*first));
+      answer.tables.push_back(summary_table(*first, report.workload->tail().tracks > 1));
       answer.tables.push_back(calls_table(contenders[0], *first, false));
     } else {
       answer.headline = what + ": not replayed.";

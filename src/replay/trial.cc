@@ -231,11 +231,19 @@ uint64_t percentile(const uint64_t (&histogram)[kCycleBuckets], uint64_t weight,
   return 0;
 }
 
+double ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
 void add_up(const Board& board, Trial* trial) {
   auto all = std::make_unique<TrackCounts>();
   auto add = [](Timed* to, const Timed& from) {
     to->weight += from.weight;
     to->cycles += from.cycles;
+  };
+  auto add_work = [](Work* to, const Work& from) {
+    to->ops += from.ops;
+    to->cpu_ns += from.cpu_ns;
   };
   for (uint32_t i = 0; i < board.tracks; ++i) {
     const TrackCounts& track = board.track(i).counts;
@@ -245,6 +253,9 @@ void add_up(const Board& board, Trial* trial) {
     all->slow_waits += track.slow_waits;
     all->cpu_ns += track.cpu_ns;
     all->wait_cpu_ns += track.wait_cpu_ns;
+    all->ops += track.ops;
+    add_work(&all->decoding, track.decoding);
+    add_work(&all->rehearsing, track.rehearsing);
     add(&all->touches, track.touches);
     for (int k = 0; k < kCallGroups; ++k) {
       add(&all->groups[k], track.groups[k]);
@@ -259,9 +270,7 @@ void add_up(const Board& board, Trial* trial) {
   trial->ns_per_cycle = board.cycles_per_ns > 0 ? 1 / board.cycles_per_ns : 0;
   auto ns = [&](double cycles) { return static_cast<uint64_t>(cycles * trial->ns_per_cycle); };
   auto mean = [](const Timed& timed) {
-    return timed.weight == 0
-               ? 0
-               : static_cast<double>(timed.cycles) / static_cast<double>(timed.weight);
+    return ratio(static_cast<uint64_t>(std::max<int64_t>(0, timed.cycles)), timed.weight);
   };
   double allocator_cycles = 0;
   for (int k = 0; k < kCallGroups; ++k) {
@@ -280,10 +289,9 @@ void add_up(const Board& board, Trial* trial) {
   trial->failed = all->failed;
   trial->interrupted = all->interrupted;
   trial->slow_waits = all->slow_waits;
-  double rest = static_cast<double>(trial->cpu_ns) - static_cast<double>(trial->allocator_ns) -
-                static_cast<double>(trial->touch_ns) - static_cast<double>(trial->wait_ns);
-  if (trial->calls > 0)
-    trial->player_ns_per_call = std::max(0.0, rest / static_cast<double>(trial->calls));
+  trial->player_ns_per_call = (ratio(all->decoding.cpu_ns, all->decoding.ops) +
+                               ratio(all->rehearsing.cpu_ns, all->rehearsing.ops)) *
+                              ratio(all->ops, trial->calls);
 }
 
 }  // namespace
