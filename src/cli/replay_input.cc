@@ -57,8 +57,8 @@ void add_notes(const replay::FileTail& tail, std::vector<std::string>* notes) {
   note(tail.mapping_calls, "call", "calls",
        "of mmap, munmap, mremap and brk by the program itself are no part of the heap, and are not "
        "replayed");
-  note(tail.inversions, "block", "blocks",
-       "got an address whose free was recorded later; freed in the order of their birth");
+  note(tail.inversions, "time", "times",
+       "two threads' calls were recorded in an order that cannot have been, which was put right");
   note(tail.lost_events, "event", "events", "were lost by the recording, so they are missing here");
 }
 

@@ -8,8 +8,8 @@
 // for has happened earlier in the trace, so no circle can arise, whatever the trace holds.
 //
 // Nothing is dropped but what cannot be performed (a call that failed, a free of a block from
-// before the recording), and that is counted. What an impossible order means is told in
-// planned_heap.h.
+// before the recording), and that is counted. An impossible order is put right: a free before its
+// block in untangle.h, a block before the free of the last one at its address in planned_heap.h.
 
 #include "replay/plan.h"
 
@@ -23,6 +23,7 @@
 
 #include "replay/planned_heap.h"
 #include "replay/slot_pools.h"
+#include "replay/untangle.h"
 #include "replay/vector_clocks.h"
 #include "replay/writer.h"
 
@@ -41,12 +42,11 @@ class TrackPlanner : public Planner {
  public:
   TrackPlanner(const Survey& survey, const PlanOptions& options, int fd, const std::string& path)
       : survey_(survey), options_(options), writer_(fd, path) {
-    lineage_.try_emplace(options.image);
     // What it inherits is known from its parent, and its parent's parent.
     for (ImageId id = options.image;;) {
       const trace::Image& image = survey.tables.image(id);
       if (image.origin != trace::Origin::kForked || image.parent == ImageId::kNone ||
-          !lineage_.try_emplace(image.parent).second)
+          !ancestors_.try_emplace(image.parent).second)
         break;
       id = image.parent;
     }
@@ -56,37 +56,33 @@ class TrackPlanner : public Planner {
   }
 
   void image_started(const trace::Image& image) override {
-    if (!lineage_.contains(image.id) || image.origin != trace::Origin::kForked) return;
-    if (auto parent = lineage_.find(image.parent); parent != lineage_.end())
-      lineage_[image.id].inherit(parent->second);
+    auto parent = ancestors_.find(image.parent);
+    if (image.origin != trace::Origin::kForked || parent == ancestors_.end()) return;
+    parent->second.order.flush();
+    if (WatchedHeap* heap = watched(image.id)) heap->inherit(parent->second.heap);
   }
 
   void events(std::span<const Event> events) override {
     for (const Event& event : events) {
       if (event.image == options_.image) {
-        if (event.tick > options_.to_tick) over_ = true;
-        if (over_) continue;
-        if (!begun_ && event.tick >= options_.from_tick) begin(event.tick);
-        if (begun_) {
-          perform(event);
-          continue;
-        }
-      }
-      if (auto known = lineage_.find(event.image); known != lineage_.end()) {
-        last_tick_ = std::max(last_tick_, event.tick);
-        known->second.watch(event);
+        if (event.tick > options_.to_tick && !std::exchange(over_, true)) order_.flush();
+        if (!over_) order_.add(event);
+      } else if (auto ancestor = ancestors_.find(event.image); ancestor != ancestors_.end()) {
+        ancestor->second.order.add(event);
       }
     }
   }
 
   bool is_live(ImageId image, uint64_t address) override {
     if (begun_ && image == options_.image) return blocks_.find(address) != nullptr;
-    auto known = lineage_.find(image);
-    return known != lineage_.end() && known->second.is_live(address);
+    const WatchedHeap* heap = watched(image);
+    return heap && heap->is_live(address);
   }
 
   Result<FileTail> finish() override {
+    order_.flush();
     if (!begun_) begin(std::min(options_.to_tick, last_tick_));
+    tail_.inversions += order_.put_right();
     tail_.threads = threads_;
     tail_.ticks = since_start(last_tick_);
     tail_.end_ideal_bytes = ideal_;
@@ -104,13 +100,36 @@ class TrackPlanner : public Planner {
     uint64_t free_from = 0;  // When its last thread has ended.
   };
 
+  // A process that the one which is replayed was forked from, or one that that was forked from.
+  struct Ancestor {
+    WatchedHeap heap;
+    Untangler order{[this](const Event& event, bool anyway) { return heap.watch(event, anyway); }};
+    Ancestor() = default;
+    Ancestor(const Ancestor&) = delete;
+    Ancestor& operator=(const Ancestor&) = delete;
+  };
+
+  WatchedHeap* watched(ImageId image) {
+    if (image == options_.image) return &before_;
+    auto found = ancestors_.find(image);
+    return found == ancestors_.end() ? nullptr : &found->second.heap;
+  }
+
+  // False, and nothing has happened, if it is of a block that is not there.
+  bool place(const Event& event, bool anyway) {
+    if (!begun_ && event.tick >= options_.from_tick) begin(event.tick);
+    last_tick_ = std::max(last_tick_, event.tick);
+    return begun_ ? perform(event, anyway) : before_.watch(event, anyway);
+  }
+
   // The heap as it is now is built up by the first track, and everybody waits for that.
   void begin(uint64_t tick) {
     begun_ = true;
     start_tick_ = std::max(tick, options_.from_tick);
     last_tick_ = start_tick_;
-    std::vector<PlannedBlock> live = lineage_[options_.image].by_birth();
-    lineage_.clear();
+    std::vector<PlannedBlock> live = before_.by_birth();
+    before_ = {};
+    ancestors_.clear();
     if (live.empty()) return;
     add_track();
     for (PlannedBlock& block : live) {
@@ -123,50 +142,55 @@ class TrackPlanner : public Planner {
     append(0, {.kind = OpKind::kBegin});
   }
 
-  void perform(const Event& event) {
-    last_tick_ = std::max(last_tick_, event.tick);
+  bool perform(const Event& event, bool anyway) {
     if (event.kind == Kind::kMapping) {
       tail_.mapping_calls += (event.flags & wire::kInsideAllocator) == 0;
-      return;
+      return true;
     }
-    if (event.kind == Kind::kCallTime) return;
+    if (event.kind == Kind::kCallTime) return true;
     uint32_t track = track_of(event);
     uint64_t tick = since_start(event.tick);
     switch (event.kind) {
       case Kind::kAlloc: {
         if (event.address == 0) {
           ++tail_.failed_calls;
-          return;
+          return true;
         }
         PlannedBlock block = {.address = event.address};
         make(track, kind_of(event.op), event.size, alignment_log2(event), tick, &block);
         put(block);
-        break;
+        return true;
       }
       case Kind::kFree: {
         if (event.address == 0) {
           append_call(track, {.kind = OpKind::kFreeNull, .tick = tick});
-          return;
+          return true;
         }
-        if (std::optional<PlannedBlock> block = blocks_.take(event.address)) {
-          wait_for(track, block->track, block->done);
-          pools_.put(track, block->slot);
-          append_call(track, {.kind = OpKind::kFree, .slot = block->slot, .tick = tick});
-          ideal_ -= block->size;
-        } else {
+        std::optional<PlannedBlock> block = blocks_.take(event.address);
+        if (!block) {
+          tail_.unknown_frees += anyway;
+          return anyway;
+        }
+        wait_for(track, block->track, block->done);
+        pools_.put(track, block->slot);
+        append_call(track, {.kind = OpKind::kFree, .slot = block->slot, .tick = tick});
+        ideal_ -= block->size;
+        return true;
+      }
+      case Kind::kReallocBegin: {
+        std::optional<PlannedBlock> block = blocks_.take(event.address);
+        if (!block && event.address != 0) {
+          if (!anyway) return false;
           ++tail_.unknown_frees;
         }
-        break;
+        reallocating_[raw(event.thread)].push_back(block);
+        return true;
       }
-      case Kind::kReallocBegin:
-        reallocating_[raw(event.thread)].push_back(blocks_.take(event.address));
-        if (event.address && !reallocating_[raw(event.thread)].back()) ++tail_.unknown_frees;
-        break;
       case Kind::kReallocEnd:
         reallocate(track, event, tick);
-        break;
+        return true;
       default:
-        break;
+        return true;
     }
   }
 
@@ -307,8 +331,9 @@ class TrackPlanner : public Planner {
 
   const Survey& survey_;
   PlanOptions options_;
-  // The image before it begins, and what it was forked from.
-  std::unordered_map<ImageId, WatchedHeap> lineage_;
+  std::unordered_map<ImageId, Ancestor> ancestors_;
+  WatchedHeap before_;  // The process itself, until it begins.
+  Untangler order_{[this](const Event& event, bool anyway) { return place(event, anyway); }};
   WorkloadWriter writer_;
   FileTail tail_;
   PlannedBlocks blocks_;

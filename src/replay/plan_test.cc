@@ -15,6 +15,7 @@
 
 #include "replay/reader.h"
 #include "replay/statistics.h"
+#include "replay/untangle.h"
 
 namespace malloscope::replay {
 namespace {
@@ -339,6 +340,53 @@ TEST(PlanOrder, AnOvertakenFreeBelongsToTheOlderBlock) {
   EXPECT_EQ(planned.tail.waits, 1u);
   Machine machine{tracks, std::vector<Machine::Slot>(planned.tail.slots), {}, {}, {}};
   EXPECT_TRUE(machine.run(1));
+}
+
+// Each recorded before the block that it is of was born, by another thread.
+TEST(PlanOrder, WhatComesTooEarlyWaitsForItsBlock) {
+  Recording recording(1, 1, 0);
+  auto add = [&](uint32_t thread, Kind kind, uint64_t address, uint64_t size = 0) {
+    Event event;
+    event.image = ImageId{1};
+    event.kind = kind;
+    event.op = kind == Kind::kFree    ? wire::Op::kFree
+               : kind == Kind::kAlloc ? wire::Op::kMalloc
+                                      : wire::Op::kRealloc;
+    event.thread = ThreadId{thread};
+    event.address = address;
+    event.size = size;
+    event.tick = 1000 + recording.events.size();
+    recording.events.push_back(event);
+  };
+  add(2, Kind::kFree, 0x100);
+  add(1, Kind::kAlloc, 0x100, 10);
+  add(3, Kind::kReallocBegin, 0x200);
+  add(3, Kind::kReallocEnd, 0x300, 30);
+  add(1, Kind::kAlloc, 0x200, 20);
+  add(2, Kind::kFree, 0x400);
+  add(2, Kind::kAlloc, 0x500, 50);
+  add(3, Kind::kReallocBegin, 0x300);
+  add(3, Kind::kReallocEnd, 0x400, 40);
+  add(1, Kind::kFree, 0x500);
+  for (uint64_t from : {uint64_t{0}, uint64_t{1005}}) {
+    PlanOptions options;
+    options.from_tick = from;
+    Planned planned(recording, options);
+    EXPECT_EQ(planned.tail.inversions, 3u);
+    EXPECT_EQ(planned.tail.unknown_frees, 0u);
+    EXPECT_EQ(planned.tail.end_ideal_bytes, 0u);
+    Machine machine{planned.tracks(), std::vector<Machine::Slot>(planned.tail.slots), {}, {}, {}};
+    EXPECT_TRUE(machine.run(1));
+  }
+  // Too late: the block is another one, which happens to be there.
+  recording.events.clear();
+  add(2, Kind::kFree, 0x100);
+  add(1, Kind::kAlloc, 0x100, 10);
+  recording.events.back().tick += 10 * Untangler::kWindow;
+  Planned planned(recording);
+  EXPECT_EQ(planned.tail.inversions, 0u);
+  EXPECT_EQ(planned.tail.unknown_frees, 1u);
+  EXPECT_EQ(planned.tail.end_ideal_bytes, 10u);
 }
 
 TEST(PlanSampled, IsRefused) {

@@ -62,18 +62,19 @@ std::optional<PlannedBlock> PlannedBlocks::take(uint64_t address) {
   return block;
 }
 
-void WatchedHeap::watch(const Event& event) {
+bool WatchedHeap::watch(const Event& event, bool anyway) {
   switch (event.kind) {
     case Kind::kAlloc:
       if (event.address) put(event.address, event.size, kind_of(event.op), alignment_log2(event));
-      break;
+      return true;
     case Kind::kFree:
-      blocks_.take(event.address);
-      break;
-    case Kind::kReallocBegin:
-      reallocating_[raw(event.thread)].push_back(
-          blocks_.take(event.address).value_or(PlannedBlock()));
-      break;
+      return blocks_.take(event.address) || event.address == 0 || anyway;
+    case Kind::kReallocBegin: {
+      std::optional<PlannedBlock> block = blocks_.take(event.address);
+      if (!block && event.address != 0 && !anyway) return false;
+      reallocating_[raw(event.thread)].push_back(block.value_or(PlannedBlock()));
+      return true;
+    }
     case Kind::kReallocEnd: {
       auto& open = reallocating_[raw(event.thread)];
       PlannedBlock old;
@@ -85,10 +86,10 @@ void WatchedHeap::watch(const Event& event) {
         put(event.address, event.size, OpKind::kMalloc, 0);
       else if (event.size != 0 && old.address != 0)  // It failed.
         put(old.address, old.size, old.kind, old.alignment_log2);
-      break;
+      return true;
     }
     default:
-      break;
+      return true;
   }
 }
 

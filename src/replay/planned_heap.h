@@ -33,7 +33,7 @@ uint8_t alignment_log2(const wire::Event& event);
 
 // By address. If a block is born where one lives, the free that belongs in between comes late: the
 // recorder's clock was read out of order. Blocks at one address are then freed in the order in
-// which they were made.
+// which they were made. (What comes too early is put right in untangle.h.)
 class PlannedBlocks {
  public:
   // Whether there was none at that address.
@@ -61,7 +61,9 @@ class PlannedBlocks {
 // that process was forked.
 class WatchedHeap {
  public:
-  void watch(const wire::Event& event);
+  // False, and nothing has happened, if it is of a block that is not there; unless it is to be done
+  // `anyway`.
+  bool watch(const wire::Event& event, bool anyway = false);
   // As a forked child has it at first.
   void inherit(const WatchedHeap& parent);
   bool is_live(uint64_t address) const { return blocks_.find(address) != nullptr; }

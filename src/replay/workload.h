@@ -137,7 +137,7 @@ struct FileTail {
   uint64_t failed_calls = 0;   // They had failed.
   uint64_t unknown_frees = 0;  // Of blocks that were not allocated in the recording.
   uint64_t mapping_calls = 0;  // mmap and its like, by the program itself.
-  uint64_t inversions = 0;     // Put right: an address was given out again before its free.
+  uint64_t inversions = 0;     // Orders that cannot have been, put right.
   uint64_t lost_events = 0;    // The recording had lost them.
   uint64_t checksum = 0;       // XXH3 of the places, then of this with 0 here and below.
   char magic[8];
