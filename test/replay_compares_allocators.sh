@@ -45,6 +45,16 @@ for fault in crash:crashed exit:ended; do
   grep -q glibc out || fail "$fault: no other row"
 done
 
+# One that hangs is ended, at any pace.
+for pace in asap x1000000; do
+  BROKEN=hang timeout 60 "$malloscope" replay a.mscope --allocators "$programs/libbroken.so",glibc \
+    --patience 1500ms --pace $pace >out 2>said
+  same "exit code, hang" $? 1
+  grep -q "libbroken.so: it made no progress for 1.5.* s after [1-9].* was ended" said ||
+    fail "hang: $(cat said)"
+  grep -q glibc out || fail "hang: no other row"
+done
+
 # What is no allocator, or not there.
 echo nothing >text
 for a in "/lib/x86_64-linux-gnu/libm.so.6:not an allocator" "text:not a shared library" \

@@ -22,6 +22,7 @@ refused 3 "not" replay before.not
 refused 3 "not" replay "$programs/hello"
 refused 2 "not asap" replay a.mscope --pace slowly
 refused 2 "not a time" replay a.mscope --trim-every often
+refused 2 "not a time" replay a.mscope --patience 0s
 refused 2 "access data" replay a.mscope --touch recorded
 refused 2 "is after" replay a.mscope --from 90% --to 10%
 refused 2 "is not in" replay a.mscope --process 1

@@ -30,7 +30,7 @@ struct ReplayOptions {
   std::string allocators = "glibc";
   std::string tunables;
   size_t repeat = 1;
-  std::string touch = "first", pace = "asap", trim_every, output;
+  std::string touch = "first", pace = "asap", trim_every, patience = "60s", output;
   bool huge_pages = false, verify = false, json = false, force = false;
   uint64_t interval_ms = 5;
   Color color = Color::kAuto;
@@ -58,6 +58,13 @@ Result<double> speed_of(const std::string& pace) {
     if (error == std::errc() && rest == end && speed > 0 && speed <= 1e6) return speed;
   }
   return fail_usage(fmt::format("--pace '{}' is not asap, recorded or xN, such as x10", pace));
+}
+
+// "10s"; nothing else that a moment of a recording may be.
+Result<uint64_t> duration_of(const std::string& text, std::string_view option) {
+  Result<analyze::TimePoint> time = analyze::TimePoint::parse(text, option);
+  if (time && time->kind == analyze::TimePoint::Kind::kNs && time->ns > 0) return time->ns;
+  return fail_usage(fmt::format("{} '{}' is not a time such as 10s or 500ms", option, text));
 }
 
 Result<std::vector<replay::Contender>> contenders_of(const ReplayOptions& options,
@@ -123,6 +130,10 @@ int main_replay(const Words& words) {
   app.add_option("--trim-every", options.trim_every,
                  "Call malloc_trim each time so much recorded time has passed, such as 10s")
       ->type_name("TIME");
+  app.add_option("--patience", options.patience,
+                 "End an allocator that does nothing for so long (longer than the\n"
+                 "recorded run, with --pace) [60s]")
+      ->type_name("TIME");
   app.add_flag("--huge-pages", options.huge_pages, "Let the allocators ask for huge pages");
   app.add_flag("--verify", options.verify,
                "Fill and check every block: does the allocator work? No times then");
@@ -154,14 +165,13 @@ int main_replay(const Words& words) {
   Result<double> speed = speed_of(options.pace);
   if (!speed) return complain(kUsage, speed.error().sentence);
   trial_options.speed = *speed;
-  if (*speed > 0) trial_options.patience_ns = 0;  // A program may do nothing for hours.
+  Result<uint64_t> patience = duration_of(options.patience, "--patience");
+  if (!patience) return complain(kUsage, patience.error().sentence);
+  trial_options.patience_ns = *patience;
   if (!options.trim_every.empty()) {
-    Result<analyze::TimePoint> every =
-        analyze::TimePoint::parse(options.trim_every, "--trim-every");
-    if (!every || every->kind != analyze::TimePoint::Kind::kNs || every->ns == 0)
-      return complain(kUsage, fmt::format("--trim-every '{}' is not a time such as 10s or 500ms",
-                                          options.trim_every));
-    trial_options.trim_every_ns = every->ns;
+    Result<uint64_t> every = duration_of(options.trim_every, "--trim-every");
+    if (!every) return complain(kUsage, every.error().sentence);
+    trial_options.trim_every_ns = *every;
   }
   trial_options.player = own_file("malloscope-player");
   if (trial_options.player.empty())
@@ -180,6 +190,11 @@ int main_replay(const Words& words) {
   std::optional<replay::WorkloadReader> workload =
       workload_of(options.input, "", &notes, &exit_code);
   if (!workload) return exit_code;
+
+  // A program may have done nothing most of the time.
+  if (*speed > 0)
+    trial_options.patience_ns += static_cast<uint64_t>(static_cast<double>(workload->tail().ticks) *
+                                                       workload->tail().ns_per_tick / *speed);
 
   // In turns, so that whatever else the machine does meets all of them.
   std::function<void(double)> progress = progress_of("replaying");

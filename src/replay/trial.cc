@@ -332,9 +332,10 @@ Trial run_trial(const WorkloadReader& workload, const Setup& setup, const TrialO
       if (now != progress) {
         progress = now;
         since = clock_ns();
-      } else if (options.patience_ns != 0 && clock_ns() - since > options.patience_ns) {
-        trial.error = fmt::format("it made no progress for {} s after {} operations, and was ended",
-                                  options.patience_ns / 1'000'000'000, progress);
+      } else if (clock_ns() - since > options.patience_ns) {
+        trial.error =
+            fmt::format("it made no progress for {:.3g} s after {} operations, and was ended",
+                        static_cast<double>(options.patience_ns) * 1e-9, progress);
         return false;
       }
     }
