@@ -62,8 +62,13 @@ child=$("$malloscope" info f.mscope --json | /usr/bin/python3 -c '
 import json, sys
 print([p["pid"] for p in json.load(sys.stdin)["processes"] if p["origin"] == "forked"][0])')
 "$malloscope" replay f.mscope --process "$child" --verify >out || fail "a child: $(cat out)"
-"$malloscope" replay f.mscope >out || fail "exit $?"
-grep -q "process images, the one with most calls" out || fail "which process? $(cat out)"
+# Which process is said before the work, and in the first line of the answer.
+"$malloscope" replay f.mscope >out 2>said || fail "exit $?"
+grep -q "of [0-9] process images, process [0-9]* (fork) has most calls" said || fail "said: $(cat said)"
+head -1 out | grep -q "of process [0-9]* (fork)" || fail "which process? $(head -1 out)"
+"$malloscope" replay f.mscope --process "$child" >out 2>said || fail "exit $?"
+head -1 out | grep -q "of process $child (fork)" || fail "which process? $(head -1 out)"
+same "said of a process that was asked for" "$(cat said)" ""
 
 # Sizes made coarse are never smaller; times neither tell much.
 "$malloscope" workload a.mscope --anonymize -o b.mwork >out || fail "exit $?"

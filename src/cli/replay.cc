@@ -187,8 +187,9 @@ int main_replay(const Words& words) {
   if (!contenders) return complain(kUsage, contenders.error().sentence);
 
   int exit_code = kOk;
+  std::string process;
   std::optional<replay::WorkloadReader> workload =
-      workload_of(options.input, "", &notes, &exit_code);
+      workload_of(options.input, "", &process, &notes, &exit_code);
   if (!workload) return exit_code;
 
   // A program may have done nothing most of the time.
@@ -206,8 +207,9 @@ int main_replay(const Words& words) {
     }
   if (progress) progress(1);
 
-  ReplayReport report{options.input.file, &*workload,          &*contenders,   options.touch,
-                      options.pace,       options.interval_ms, options.verify, notes};
+  ReplayReport report{options.input.file,  process,        &*workload,
+                      &*contenders,        options.touch,  options.pace,
+                      options.interval_ms, options.verify, notes};
   analyze::Answer kept = replay_json(report);
   std::string path = options.output.empty() ? options.input.file + ".replay.json" : options.output;
   // Earlier results are not lost by a name that was misspelt.

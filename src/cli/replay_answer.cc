@@ -45,8 +45,9 @@ std::string described(const ReplayReport& report) {
   uint64_t calls = 0;
   for (uint64_t of_kind : tail.calls) calls += of_kind;
   return fmt::format(
-      "{} by {}{}", count_text(calls, "call", "calls"),
+      "{} by {}{}{}", count_text(calls, "call", "calls"),
       count_text(tail.threads, "thread", "threads"),
+      report.process.empty() ? "" : " of " + report.process,
       tail.setup_calls == 0
           ? ""
           : fmt::format(", on a heap of {}", count_text(tail.setup_calls, "block", "blocks")));
@@ -81,7 +82,8 @@ Table contenders_table(const ReplayReport& report, const replay::Comparison& com
     }
     Spread rss = heap_rss(contender), time = allocator_time(contender);
     table.rows.push_back(
-        {{contender.name(), rounded(rss.median), spread_text(rss), trial->max_ideal_bytes,
+        {{contender.name() + (i == comparison.reference ? "  (reference)" : ""),
+          rounded(rss.median), spread_text(rss), trial->max_ideal_bytes,
           ratio(rounded(rss.median), trial->max_ideal_bytes), trial->heap_end_rss_bytes,
           rounded(time.median), spread_text(time), ratio(rounded(time.median), trial->calls),
           rounded(wall_time(contender).median), trial->cpu_ns}});
@@ -193,11 +195,11 @@ analyze::Answer replay_text(const ReplayReport& report) {
       answer.headline = what + ": not replayed.";
     }
   } else {
-    answer.headline = !comparison.advice.empty()
-                          ? comparison.advice
-                          : fmt::format("Nothing to compare: {} of {} allocators ran.",
-                                        comparison.by_time.size(), contenders.size());
-    answer.notes.push_back(what + ".");
+    answer.headline =
+        what + ". " +
+        (!comparison.advice.empty() ? comparison.advice
+                                    : fmt::format("Nothing to compare: {} of {} allocators ran.",
+                                                  comparison.by_time.size(), contenders.size()));
     answer.tables.push_back(contenders_table(report, comparison));
     if (contenders.size() <= 4)
       for (size_t i : comparison.by_time)
@@ -223,22 +225,26 @@ analyze::Answer replay_json(const ReplayReport& report) {
   replay::Comparison comparison = compare(*report.contenders);
   uint64_t calls = 0;
   for (uint64_t of_kind : tail.calls) calls += of_kind;
-  answer.facts = {{"file", report.file},
-                  {"touch", report.touch},
-                  {"pace", report.pace},
-                  {"interval_ns", report.interval_ms * 1'000'000},
-                  {"workload.calls", calls},
-                  {"workload.threads", uint64_t{tail.threads}},
-                  {"workload.setup_calls", tail.setup_calls},
-                  {"workload.waits", tail.waits},
-                  {"workload.bytes", report.workload->bytes()},
-                  {"workload.max_ideal_bytes", tail.max_ideal_bytes},
-                  {"workload.failed_calls", tail.failed_calls},
-                  {"workload.unknown_frees", tail.unknown_frees},
-                  {"workload.mapping_calls", tail.mapping_calls},
-                  {"workload.inversions", tail.inversions},
-                  {"workload.lost_events", tail.lost_events},
-                  {"advice", comparison.advice.empty() ? Cell() : Cell(comparison.advice)}};
+  answer.facts = {
+      {"file", report.file},
+      {"touch", report.touch},
+      {"pace", report.pace},
+      {"interval_ns", report.interval_ms * 1'000'000},
+      {"workload.calls", calls},
+      {"workload.threads", uint64_t{tail.threads}},
+      {"workload.setup_calls", tail.setup_calls},
+      {"workload.waits", tail.waits},
+      {"workload.bytes", report.workload->bytes()},
+      {"workload.max_ideal_bytes", tail.max_ideal_bytes},
+      {"workload.failed_calls", tail.failed_calls},
+      {"workload.unknown_frees", tail.unknown_frees},
+      {"workload.mapping_calls", tail.mapping_calls},
+      {"workload.inversions", tail.inversions},
+      {"workload.lost_events", tail.lost_events},
+      {"process", report.process.empty() ? Cell() : Cell(report.process)},
+      {"reference",
+       comparison.reference ? Cell((*report.contenders)[*comparison.reference].name()) : Cell()},
+      {"advice", comparison.advice.empty() ? Cell() : Cell(comparison.advice)}};
   Table runs{"runs", "", {}, {}};
   auto column = [&](std::string key, Kind kind) {
     runs.columns.push_back({std::move(key), "", kind});

@@ -13,6 +13,7 @@ namespace malloscope::cli {
 
 struct ReplayReport {
   std::string file;
+  std::string process;  // Whose calls they are; empty if nobody knows.
   const replay::WorkloadReader* workload = nullptr;
   const std::vector<replay::Contender>* contenders = nullptr;
   std::string touch, pace;

@@ -79,7 +79,7 @@ void add_replay_input(CLI::App& app, ReplayInput* input) {
 }
 
 std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
-                                                  const std::string& output,
+                                                  const std::string& output, std::string* process,
                                                   std::vector<std::string>* notes, int* exit_code) {
   auto give_up = [&](int code, const std::string& sentence) {
     *exit_code = complain(code, sentence);
@@ -116,12 +116,15 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
     complain(kOk, fmt::format("warning: {} is not complete: {}; what is there is replayed",
                               input.file, tables.incomplete_because));
   const trace::Image& image = tables.image(options.image);
+  *process = fmt::format("process {} ({})", image.pid, output::printable(image.program()));
   size_t images = 0;
-  for (const auto& span : survey->images) images += span.calls > 0;
+  for (size_t i = 1; i < survey->images.size(); ++i)
+    images += survey->images[i].calls > 0 &&
+              (!input.pid || tables.image(ImageId{static_cast<uint32_t>(i)}).pid == *input.pid);
+  // Before the work, which may take a while.
   if (images > 1)
-    notes->push_back(fmt::format(
-        "Of {} process images, the one with most calls: process {} ({}).{}", images, image.pid,
-        output::printable(image.program()), input.pid ? "" : " --process PID chooses another."));
+    complain(kOk, fmt::format("of {} process images, {} has most calls and is chosen{}", images,
+                              *process, input.pid ? "" : "; --process PID chooses another"));
   uint64_t last_tick = 0;
   for (const auto& thread : survey->images[raw(options.image)].threads)
     last_tick = std::max(last_tick, thread.last_tick);

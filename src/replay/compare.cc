@@ -87,8 +87,8 @@ Comparison compare(const std::vector<Contender>& contenders) {
   std::ranges::stable_sort(result.by_memory, {}, by(heap_rss));
   if (result.by_time.size() < 2) return result;
 
-  size_t base_at = std::ranges::min(result.by_time);
-  const Contender& base = contenders[base_at];
+  result.reference = std::ranges::min(result.by_time);
+  const Contender& base = contenders[*result.reference];
   const Contender& fastest = contenders[result.by_time.front()];
   const Contender& leanest = contenders[result.by_memory.front()];
   bool faster = differ(allocator_time(base), allocator_time(fastest), repeated);
