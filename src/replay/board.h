@@ -93,6 +93,7 @@ struct alignas(64) Board {
   uint64_t trim_ticks = 0;  // 0: never.
   uint32_t sampling = kSampling;
   uint32_t preloaded = 0;  // Whether there must be another allocator than libc's.
+  int32_t launcher = 0;    // Whose end is the player's too.
 
   // What it found.
   char library[256] = {};              // Where its malloc is from.

@@ -19,7 +19,9 @@
 #include <linux/futex.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -700,6 +702,8 @@ int play(int workload_fd, int board_fd) {
   board = static_cast<Board*>(mmap(nullptr, static_cast<size_t>(board_bytes),
                                    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, board_fd, 0));
   if (board == MAP_FAILED) return 2;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != board->launcher) return 2;  // It has ended before that.
   read_workload(static_cast<uint64_t>(bytes) - sizeof tail, &tail, sizeof tail);
   if (tail.tracks != board->tracks) give_up(Fault::kBadWorkload);
   find_allocator();

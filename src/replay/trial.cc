@@ -112,6 +112,7 @@ Running::Running(const WorkloadReader& workload, const Setup& setup, const Trial
   board_->sampling =
       static_cast<uint32_t>(std::clamp<uint64_t>(calls / kEnoughTimes, 1, kSampling));
   board_->preloaded = !setup.library.empty();
+  board_->launcher = getpid();
 
   // The numbers that they have in the player.
   constexpr int kWorkload = 3, kBoard = 4;
