@@ -83,6 +83,20 @@ Result<std::vector<replay::Contender>> contenders_of(const ReplayOptions& option
       contenders.push_back({std::move(setup), {}});
     }
   if (contenders.empty()) return fail_usage("--allocators names none");
+  for (size_t i = 0; i < contenders.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const replay::Setup &a = contenders[j].setup, &b = contenders[i].setup;
+      if (a.error.empty() && b.error.empty() && a.library == b.library && a.tunables == b.tunables)
+        return fail_usage(fmt::format("{} and {} are the same; --repeat runs each several times",
+                                      contenders[j].name(), contenders[i].name()));
+    }
+  for (const replay::Tunable& tunable : tunables)
+    if (std::ranges::none_of(contenders, [&](const replay::Contender& contender) {
+          return !contender.setup.error.empty() ||
+                 contender.setup.tunables.find(tunable.name + "=") != std::string::npos;
+        }))
+      return fail_usage(
+          fmt::format("--tunables: {} is no setting of {}", tunable.name, options.allocators));
   return contenders;
 }
 

@@ -374,6 +374,9 @@ Trial run_trial(const WorkloadReader& workload, const Setup& setup, const TrialO
   trial.max_ideal_bytes = static_cast<uint64_t>(std::max<int64_t>(0, board.max_ideal.load()));
   trial.end_ideal_bytes = static_cast<uint64_t>(std::max<int64_t>(0, board.ideal.load()));
   add_up(board, &trial);
+  if (options.verify && trial.failed > 0)
+    trial.error = fmt::format("{} of {} calls found no memory, though the recorded ones had",
+                              trial.failed, trial.calls);
   player.set(State::kMayExit);
   trial.samples = thin_out(trial.samples, kMostSamples);
   return trial;
