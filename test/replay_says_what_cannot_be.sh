@@ -26,8 +26,23 @@ refused 2 "not a time" replay a.mscope --patience 0s
 refused 2 "access data" replay a.mscope --touch recorded
 refused 2 "is after" replay a.mscope --from 90% --to 10%
 refused 2 "is not in" replay a.mscope --process 1
+refused 2 "called nothing .* from 50% on until 50%" replay a.mscope --from 50% --to 50%
+refused 2 "called nothing .* from 1000s on" replay a.mscope --from 1000s
+refused 2 "called nothing .* until 0s" workload a.mscope --to 0s -o none.mwork
+[ ! -e none.mwork ] || fail "a workload of nothing was written"
+for n in 0 -1 1001 99999999999999999999; do refused 2 "not in range" replay a.mscope --repeat $n; done
+for n in x0 x-1 xNaN xinf x1e-9 x1e9 x 10; do refused 2 "not asap" replay a.mscope --pace $n; done
 refused 2 "names none" replay a.mscope --allocators ,
+refused 2 "are the same" replay a.mscope --allocators glibc,glibc
+refused 2 "are the same" replay a.mscope --tunables glibc.malloc.arena_max=1,1
 refused 2 "NAME=VALUE" replay a.mscope --tunables fast
+refused 2 "glibc has no" replay a.mscope --tunables glibc.malloc.arenas=2
+refused 2 "not a number" replay a.mscope --tunables glibc.malloc.arena_max=two
+refused 2 "no setting of glibc" replay a.mscope --tunables MALLOC_CONF=thp:always
+refused 2 "not for --tunables" replay a.mscope --tunables LD_PRELOAD=x.so
+refused 3 "cannot be written: No such" replay a.mscope -o nowhere/r.json
+refused 3 "cannot be written: No such" workload a.mscope -o nowhere/a.mwork
+refused 2 "is not a file" replay a.mscope -o /dev/full --force
 refused 2 "workload already" replay a.mwork --from 10%
 record nothing.mscope /bin/true
 "$malloscope" info nothing.mscope --json | grep -q '"allocations": 0' &&
@@ -42,6 +57,24 @@ record b.mscope "$programs/passing" 2 400000
 head -c $(($(stat -c %s b.mscope) * 2 / 3)) b.mscope >cut.mscope
 "$malloscope" replay cut.mscope >out 2>said || fail "a cut trace: exit $? $(cat said)"
 grep -q "not complete" said || fail "a cut trace is not said: $(cat said)"
+
+# Limits: of files, of descriptors, of address space; and a full disk behind standard output.
+(ulimit -f 2 && refused 3 "File too large" workload b.mscope -o large.mwork) || exit 1
+[ ! -e large.mwork ] || fail "half a workload was left"
+(ulimit -n 6 && "$malloscope" replay a.mscope >out 2>said; same "exit code" $? 1) || exit 1
+grep -q "glibc: .*Too many open files" said || fail "few descriptors: $(cat said)"
+"$malloscope" replay a.mscope >/dev/full 2>said; same "exit code, full" $? 3
+grep -q "stdout could not be written" said || fail "full: $(cat said)"
+
+# Odd calls: sizes of nothing and of more than there is, alignments of all kinds.
+record odd.mscope "$programs/odd_calls" || fail "odd_calls exits with $?"
+"$malloscope" replay odd.mscope --verify --allocators glibc,jemalloc,tcmalloc,mimalloc >out ||
+  fail "odd calls: $(cat out)"
+grep -q "calls had failed when recorded" out || fail "failed calls are not said: $(cat out)"
+(ulimit -v 150000 && "$malloscope" replay odd.mscope --touch none >out; same "exit code" $? 0) || exit 1
+grep -q "found no memory, though" out || fail "a call that found none is not said: $(cat out)"
+(ulimit -v 150000 && "$malloscope" replay odd.mscope --verify >out 2>said; same "exit code" $? 1) || exit 1
+grep -q "1 of [0-9]* calls found no memory" said || fail "verify without memory: $(cat said)"
 
 # The parts are the whole: calls of two windows add up, and the second begins with the heap of then.
 calls() { "$malloscope" workload "$@" --json | /usr/bin/python3 -c '

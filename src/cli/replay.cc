@@ -55,7 +55,7 @@ Result<double> speed_of(const std::string& pace) {
   const char* end = pace.data() + pace.size();
   if (pace.starts_with('x')) {
     auto [rest, error] = std::from_chars(pace.data() + 1, end, speed);
-    if (error == std::errc() && rest == end && speed > 0 && speed <= 1e6) return speed;
+    if (error == std::errc() && rest == end && speed >= 1e-3 && speed <= 1e6) return speed;
   }
   return fail_usage(fmt::format("--pace '{}' is not asap, recorded or xN, such as x10", pace));
 }
@@ -117,7 +117,9 @@ Result<void> store(const std::string& path, const analyze::Answer& answer) {
 }  // namespace
 
 int main_replay(const Words& words) {
-  std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
+  // A closed pipe and a file that must not grow are told by write(), with a sentence.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   ReplayOptions options;
   CLI::App app(
       "The same calls, thread by thread, on other allocators: what they would cost or save.",
@@ -192,10 +194,15 @@ int main_replay(const Words& words) {
     return complain(kUsage,
                     "malloscope-player is missing beside the recorder; install Malloscope "
                     "again");
-  if (!options.output.empty())
+  if (!options.output.empty()) {
     if (std::string why = obstacle(options.output, {options.input.file}, options.force);
         !why.empty())
       return complain(kUsage, why);
+    // Before the work, not after.
+    if (!WholeFile(options.output).ok())
+      return complain(kUnreadable,
+                      fmt::format("{} cannot be written: {}", options.output, strerror(errno)));
+  }
   std::vector<std::string> notes;
   Result<std::vector<replay::Contender>> contenders = contenders_of(options, &notes);
   if (!contenders) return complain(kUsage, contenders.error().sentence);
@@ -221,15 +228,23 @@ int main_replay(const Words& words) {
     }
   if (progress) progress(1);
 
-  ReplayReport report{options.input.file,  process,        &*workload,
-                      &*contenders,        options.touch,  options.pace,
-                      options.interval_ms, options.verify, notes};
+  ReplayReport report{options.input.file,
+                      process,
+                      &*workload,
+                      &*contenders,
+                      options.touch,
+                      options.pace,
+                      options.interval_ms,
+                      options.verify,
+                      trial_options.trim_every_ns != 0,
+                      notes};
   analyze::Answer kept = replay_json(report);
   std::string path = options.output.empty() ? options.input.file + ".replay.json" : options.output;
   // Earlier results are not lost by a name that was misspelt.
   bool any = std::ranges::any_of(*contenders, [](const auto& c) { return c.typical(); });
   Result<void> stored = any ? store(path, kept) : fail("nothing was replayed");
-  if (!stored && !options.output.empty()) return complain(kUnreadable, stored.error().sentence);
+  if (any && !stored && !options.output.empty())
+    return complain(kUnreadable, stored.error().sentence);
   if (options.json) {
     exit_code = print_answer(std::move(kept), {}, true, options.color);
   } else {

@@ -154,8 +154,9 @@ void add_trial_notes(const ReplayReport& report, analyze::Answer* answer) {
       answer->notes.push_back(fmt::format("{}: {} found no memory, though the recorded ones had.",
                                           contender.name(),
                                           count_text(trial->failed, "call", "calls")));
-    if (trial->trims == 0 && !trial->can_trim && contender.setup.library.empty())
-      answer->notes.push_back(fmt::format("{} has no malloc_trim.", contender.name()));
+    if (report.trims && !trial->can_trim)
+      answer->notes.push_back(
+          fmt::format("{} has no malloc_trim, so it was not trimmed.", contender.name()));
   }
 }
 

@@ -19,6 +19,7 @@ struct ReplayReport {
   std::string touch, pace;
   uint64_t interval_ms = 0;
   bool verify = false;
+  bool trims = false;  // --trim-every.
   std::vector<std::string> notes;
 };
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -45,6 +46,10 @@ Result<uint64_t> tick_at(const std::string& text, std::string_view option, const
   return analyze::tick_of(*point, tables.header, tables.end_tick.value_or(last_tick), peak);
 }
 
+bool is_empty(const replay::FileTail& tail) {
+  return std::ranges::all_of(tail.calls, [](uint64_t calls) { return calls == 0; });
+}
+
 // What was not taken over, and what was put right: all of it is said.
 void add_notes(const replay::FileTail& tail, std::vector<std::string>* notes) {
   using output::count_text;
@@ -69,6 +74,7 @@ void add_replay_input(CLI::App& app, ReplayInput* input) {
       ->required()
       ->type_name("TRACE");
   add_process(app, &input->pid);
+  app.get_option("--process")->description("The calls of this process [the one with most calls]");
   app.add_option("--from", input->from,
                  "Only what was called after: 2.5s, 40%, peak. The heap of then is built up first")
       ->type_name("TIME");
@@ -96,6 +102,7 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
     Result<void> read = reader ? reader->read([](uint32_t, const replay::Op&) {})
                                : Result<void>(std::unexpected(reader.error()));
     if (!read) return give_up(kUnreadable, read.error().sentence);
+    if (is_empty(reader->tail())) return give_up(kUsage, input.file + " has no calls");
     add_notes(reader->tail(), notes);
     return std::move(*reader);
   }
@@ -143,7 +150,7 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
   // Whole at its place, or not at all.
   std::optional<WholeFile> file;
   if (!output.empty()) file.emplace(output);
-  int fd = file ? fcntl(file->fd(), F_DUPFD_CLOEXEC, 0) : nameless_file();
+  int fd = !file ? nameless_file() : file->ok() ? fcntl(file->fd(), F_DUPFD_CLOEXEC, 0) : -1;
   std::string path = output.empty() ? "a temporary file (TMPDIR)" : output;
   if (fd < 0)
     return give_up(kUnreadable, fmt::format("{} cannot be written: {}", path, strerror(errno)));
@@ -155,6 +162,13 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
               : std::unexpected(planned.error());
   close(again);
   if (!reader) return give_up(reader.error().usage ? kUsage : kUnreadable, reader.error().sentence);
+  if (is_empty(reader->tail())) {
+    if (input.from.empty() && input.to.empty())
+      return give_up(kUsage, fmt::format("{} has no calls that could be replayed", input.file));
+    return give_up(kUsage, fmt::format("{} called nothing that could be replayed{}{}", *process,
+                                       input.from.empty() ? "" : " from " + input.from + " on",
+                                       input.to.empty() ? "" : " until " + input.to));
+  }
   if (file && !file->finish())
     return give_up(kUnreadable, fmt::format("{} cannot be written: {}", path, strerror(errno)));
   add_notes(reader->tail(), notes);

@@ -142,7 +142,9 @@ int dump_workload(const replay::WorkloadReader& workload) {
 }  // namespace
 
 int main_workload(const Words& words) {
-  std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
+  // A closed pipe and a file that must not grow are told by write(), with a sentence.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   ReplayInput input;
   std::string output;
   bool json = false, force = false, dump = false;

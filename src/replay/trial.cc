@@ -119,8 +119,15 @@ Running::Running(const WorkloadReader& workload, const Setup& setup, const Trial
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   // First out of the way, in case one is where the other is to be.
-  int workload_copy = fcntl(workload.fd(), F_DUPFD_CLOEXEC, 10);
-  int board_copy = fcntl(board_fd, F_DUPFD_CLOEXEC, 10);
+  int workload_copy = fcntl(workload.fd(), F_DUPFD_CLOEXEC, kBoard + 1);
+  int board_copy = fcntl(board_fd, F_DUPFD_CLOEXEC, kBoard + 1);
+  if (workload_copy < 0 || board_copy < 0) {
+    problem_ = fmt::format("the player cannot be given its files: {}", strerror(errno));
+    posix_spawn_file_actions_destroy(&actions);
+    for (int fd : {workload_copy, board_copy, board_fd})
+      if (fd >= 0) close(fd);
+    return;
+  }
   posix_spawn_file_actions_adddup2(&actions, workload_copy, kWorkload);
   posix_spawn_file_actions_adddup2(&actions, board_copy, kBoard);
   std::vector<std::string> words = {options.player, std::to_string(kWorkload),
