@@ -41,6 +41,7 @@ namespace malloscope::replay {
 namespace {
 
 constexpr size_t kOpsAhead = 512;
+constexpr size_t kFetchAhead = 8;
 constexpr size_t kThreadStack = 256 << 10;
 constexpr uint64_t kPage = 4096;
 constexpr int kSpins = 2000;
@@ -173,6 +174,7 @@ class Player {
     while (stop == Stop::kEnd && refill()) {
       while (at_ < count_) {
         const Op& op = ops_[at_++];
+        fetch_ahead(at_);
         perform<Mode::kPlay>(op);
         tell_done();
         if (op.kind == OpKind::kNextThread) {
@@ -224,6 +226,7 @@ class Player {
     int64_t ideal = ideal_, told_ideal = told_ideal_, max_ideal = max_ideal_;
     uint64_t cpu = thread_cpu_ns();
     for (size_t i = 0; i < count_; ++i) {
+      fetch_ahead(i);
       perform<Mode::kRehearse>(ops_[i]);
       mine_.done.store(done_, std::memory_order_release);
     }
@@ -251,6 +254,12 @@ class Player {
       to += size;
     }
     decoder_.open(columns, place.ops);
+  }
+
+  // A block that was made long ago has its slot far away. (An operation without one has an old
+  // number there, which does no harm.)
+  MSCOPE_FAST void fetch_ahead(size_t at) const {
+    if (at + kFetchAhead < count_) __builtin_prefetch(&slots[ops_[at + kFetchAhead].slot], 1);
   }
 
   void tell_done() {
