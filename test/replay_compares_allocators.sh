@@ -20,8 +20,9 @@ ideal = r["workload"]["max_ideal_bytes"]
 assert all(0.3 * ideal < run["max_ideal_bytes"] < 3 * ideal for run in runs)
 CHECK
 "$malloscope" replay a.mscope --allocators jemalloc,glibc >out || fail "exit $?"
-grep -q "jemalloc  (reference)" out || fail "which is the reference? $(cat out)"
-same "references" "$(grep -c reference out)" 1
+grep -q "^  jemalloc \* " out && grep -q "^\* The reference" out ||
+  fail "which is the reference? $(cat out)"
+same "references" "$(grep -c " \* " out)" 1
 "$malloscope" replay a.mscope --allocators $all --verify >said || fail "verify: $(cat said)"
 grep -q "4 of 4 allocators passed" said || fail "verify: $(cat said)"
 

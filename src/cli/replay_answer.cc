@@ -82,8 +82,8 @@ Table contenders_table(const ReplayReport& report, const replay::Comparison& com
     }
     Spread rss = heap_rss(contender), time = allocator_time(contender);
     table.rows.push_back(
-        {{contender.name() + (i == comparison.reference ? "  (reference)" : ""),
-          rounded(rss.median), spread_text(rss), trial->max_ideal_bytes,
+        {{contender.name() + (i == comparison.reference ? " *" : ""), rounded(rss.median),
+          spread_text(rss), trial->max_ideal_bytes,
           ratio(rounded(rss.median), trial->max_ideal_bytes), trial->heap_end_rss_bytes,
           rounded(time.median), spread_text(time), ratio(rounded(time.median), trial->calls),
           rounded(wall_time(contender).median), trial->cpu_ns}});
@@ -202,6 +202,8 @@ analyze::Answer replay_text(const ReplayReport& report) {
                                     : fmt::format("Nothing to compare: {} of {} allocators ran.",
                                                   comparison.by_time.size(), contenders.size()));
     answer.tables.push_back(contenders_table(report, comparison));
+    if (comparison.reference)
+      answer.notes.push_back("* The reference: what the others are compared with.");
     if (contenders.size() <= 4)
       for (size_t i : comparison.by_time)
         answer.tables.push_back(calls_table(contenders[i], *contenders[i].typical(), true));
