@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 8) return 0;
   uint32_t slots = 1 + data[0], tracks = 1 + data[1] % 8;
   std::vector<uint32_t> free_slots(1 + data[2] % 64);
-  TrackDecoder decoder(free_slots, {slots, tracks});
+  std::vector<uint32_t> births(data[4] % 2 ? size_t{1} << data[4] % 8 : 0);
+  TrackDecoder decoder(free_slots, births, {slots, tracks});
   // Two chunks: what is remembered lives on.
   for (int chunk = 0; chunk < 2 && !decoder.bad(); ++chunk) {
     const uint8_t* from = data + 8 + (size - 8) * static_cast<size_t>(chunk) / 2;

@@ -19,6 +19,10 @@ assert r["advice"] and all(run["failed"] == 0 for run in runs)
 ideal = r["workload"]["max_ideal_bytes"]
 assert all(0.3 * ideal < run["max_ideal_bytes"] < 3 * ideal for run in runs)
 CHECK
+"$malloscope" replay a.mscope --allocators jemalloc,glibc >out || fail "exit $?"
+grep -q "^  jemalloc \* " out && grep -q "^\* The reference" out ||
+  fail "which is the reference? $(cat out)"
+same "references" "$(grep -c " \* " out)" 1
 "$malloscope" replay a.mscope --allocators $all --verify >said || fail "verify: $(cat said)"
 grep -q "4 of 4 allocators passed" said || fail "verify: $(cat said)"
 
@@ -43,6 +47,16 @@ for fault in crash:crashed exit:ended; do
   same "exit code, $fault" $? 1
   grep -q "${fault#*:}" said || fail "$fault: $(cat said)"
   grep -q glibc out || fail "$fault: no other row"
+done
+
+# One that hangs is ended, at any pace.
+for pace in asap x1000000; do
+  BROKEN=hang timeout 60 "$malloscope" replay a.mscope --allocators "$programs/libbroken.so",glibc \
+    --patience 1500ms --pace $pace >out 2>said
+  same "exit code, hang" $? 1
+  grep -q "libbroken.so: it made no progress for 1.5.* s after [1-9].* was ended" said ||
+    fail "hang: $(cat said)"
+  grep -q glibc out || fail "hang: no other row"
 done
 
 # What is no allocator, or not there.

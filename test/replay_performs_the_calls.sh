@@ -78,3 +78,19 @@ assert all(r["heap_max_rss_bytes"] > r["max_ideal_bytes"] / 2 for r in runs)
 assert all(r["cycles"]["malloc"]["p99"] >= r["cycles"]["malloc"]["p50"] > 0 for r in runs)
 assert 0 < runs[0]["allocator_ns"] < runs[0]["cpu_ns"]
 COMPARE
+
+# The parts of the CPU time are measured each by itself, so they need not add up, but for one thread
+# they do. Of several, the player's own is no less.
+record o.mscope "$programs/passing" 1 1500000 5000
+record q.mscope "$programs/passing" 4 300000 5000
+"$malloscope" replay o.mscope --json >o.json && "$malloscope" replay q.mscope --json >q.json ||
+  fail "replay exits with $?"
+python3 - o.json q.json <<'COMPARE' || fail "the player's own time"
+import json, sys
+one, four = (json.load(open(path))["runs"][0] for path in sys.argv[1:])
+own = one["player_ns_per_call"] * sum(one["calls"].values())
+parts = own + one["allocator_ns"] + one["touch_ns"] + one["wait_ns"]
+assert 0.6 < parts / one["cpu_ns"] < 1.6, (parts, one)
+assert 2 < one["player_ns_per_call"] < 300, one
+assert 0.5 * one["player_ns_per_call"] < four["player_ns_per_call"] < 1000, (one, four)
+COMPARE

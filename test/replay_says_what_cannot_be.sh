@@ -22,11 +22,27 @@ refused 3 "not" replay before.not
 refused 3 "not" replay "$programs/hello"
 refused 2 "not asap" replay a.mscope --pace slowly
 refused 2 "not a time" replay a.mscope --trim-every often
+refused 2 "not a time" replay a.mscope --patience 0s
 refused 2 "access data" replay a.mscope --touch recorded
 refused 2 "is after" replay a.mscope --from 90% --to 10%
 refused 2 "is not in" replay a.mscope --process 1
+refused 2 "called nothing .* from 1000s on until 2000s" replay a.mscope --from 1000s --to 2000s
+refused 2 "called nothing .* from 1000s on" replay a.mscope --from 1000s
+refused 2 "called nothing .* until 0s" workload a.mscope --to 0s -o none.mwork
+[ ! -e none.mwork ] || fail "a workload of nothing was written"
+for n in 0 -1 1001 99999999999999999999; do refused 2 "not in range" replay a.mscope --repeat $n; done
+for n in x0 x-1 xNaN xinf x1e-9 x1e9 x 10; do refused 2 "not asap" replay a.mscope --pace $n; done
 refused 2 "names none" replay a.mscope --allocators ,
+refused 2 "are the same" replay a.mscope --allocators glibc,glibc
+refused 2 "are the same" replay a.mscope --tunables glibc.malloc.arena_max=1,1
 refused 2 "NAME=VALUE" replay a.mscope --tunables fast
+refused 2 "glibc has no" replay a.mscope --tunables glibc.malloc.arenas=2
+refused 2 "not a number" replay a.mscope --tunables glibc.malloc.arena_max=two
+refused 2 "no setting of glibc" replay a.mscope --tunables MALLOC_CONF=thp:always
+refused 2 "not for --tunables" replay a.mscope --tunables LD_PRELOAD=x.so
+refused 3 "cannot be written: No such" replay a.mscope -o nowhere/r.json
+refused 3 "cannot be written: No such" workload a.mscope -o nowhere/a.mwork
+refused 2 "is not a file" replay a.mscope -o /dev/full --force
 refused 2 "workload already" replay a.mwork --from 10%
 record nothing.mscope /bin/true
 "$malloscope" info nothing.mscope --json | grep -q '"allocations": 0' &&
@@ -35,10 +51,32 @@ for size in 8 100 3000; do
   head -c $size a.mwork >cut.mwork
   refused 3 "cut or damaged\|not a" replay cut.mwork
 done
+sed '1s/MWORK02/MWORK01/' a.mwork >other.mwork
+refused 3 "another version" replay other.mwork
 record b.mscope "$programs/passing" 2 400000
 head -c $(($(stat -c %s b.mscope) * 2 / 3)) b.mscope >cut.mscope
 "$malloscope" replay cut.mscope >out 2>said || fail "a cut trace: exit $? $(cat said)"
 grep -q "not complete" said || fail "a cut trace is not said: $(cat said)"
+
+# Limits: of files, of descriptors, of address space; and a full disk behind standard output.
+(ulimit -f 2 && refused 3 "File too large" workload b.mscope -o large.mwork) || exit 1
+[ ! -e large.mwork ] || fail "half a workload was left"
+for n in 6 7 8 9 10; do # How many are taken already depends on who runs this.
+  (ulimit -n $n && "$malloscope" replay a.mscope >out 2>said) ||
+    grep -q "Too many open files" said || fail "$n descriptors: $(cat said)"
+done
+"$malloscope" replay a.mscope >/dev/full 2>said; same "exit code, full" $? 3
+grep -q "stdout could not be written" said || fail "full: $(cat said)"
+
+# Odd calls: sizes of nothing and of more than there is, alignments of all kinds.
+record odd.mscope "$programs/odd_calls" || fail "odd_calls exits with $?"
+"$malloscope" replay odd.mscope --verify --allocators glibc,jemalloc,tcmalloc,mimalloc >out ||
+  fail "odd calls: $(cat out)"
+grep -q "calls had failed when recorded" out || fail "failed calls are not said: $(cat out)"
+(ulimit -v 150000 && "$malloscope" replay odd.mscope --touch none >out; same "exit code" $? 0) || exit 1
+grep -q "found no memory, though" out || fail "a call that found none is not said: $(cat out)"
+(ulimit -v 150000 && "$malloscope" replay odd.mscope --verify >out 2>said; same "exit code" $? 1) || exit 1
+grep -q "1 of [0-9]* calls found no memory" said || fail "verify without memory: $(cat said)"
 
 # The parts are the whole: calls of two windows add up, and the second begins with the heap of then.
 calls() { "$malloscope" workload "$@" --json | /usr/bin/python3 -c '
@@ -59,8 +97,13 @@ child=$("$malloscope" info f.mscope --json | /usr/bin/python3 -c '
 import json, sys
 print([p["pid"] for p in json.load(sys.stdin)["processes"] if p["origin"] == "forked"][0])')
 "$malloscope" replay f.mscope --process "$child" --verify >out || fail "a child: $(cat out)"
-"$malloscope" replay f.mscope >out || fail "exit $?"
-grep -q "process images, the one with most calls" out || fail "which process? $(cat out)"
+# Which process is said before the work, and in the first line of the answer.
+"$malloscope" replay f.mscope >out 2>said || fail "exit $?"
+grep -q "of [0-9] process images, process [0-9]* (fork) has most calls" said || fail "said: $(cat said)"
+head -1 out | grep -q "of process [0-9]* (fork)" || fail "which process? $(head -1 out)"
+"$malloscope" replay f.mscope --process "$child" >out 2>said || fail "exit $?"
+head -1 out | grep -q "of process $child (fork)" || fail "which process? $(head -1 out)"
+same "said of a process that was asked for" "$(cat said)" ""
 
 # Sizes made coarse are never smaller; times neither tell much.
 "$malloscope" workload a.mscope --anonymize -o b.mwork >out || fail "exit $?"

@@ -30,7 +30,7 @@ struct ReplayOptions {
   std::string allocators = "glibc";
   std::string tunables;
   size_t repeat = 1;
-  std::string touch = "first", pace = "asap", trim_every, output;
+  std::string touch = "first", pace = "asap", trim_every, patience = "60s", output;
   bool huge_pages = false, verify = false, json = false, force = false;
   uint64_t interval_ms = 5;
   Color color = Color::kAuto;
@@ -55,9 +55,16 @@ Result<double> speed_of(const std::string& pace) {
   const char* end = pace.data() + pace.size();
   if (pace.starts_with('x')) {
     auto [rest, error] = std::from_chars(pace.data() + 1, end, speed);
-    if (error == std::errc() && rest == end && speed > 0 && speed <= 1e6) return speed;
+    if (error == std::errc() && rest == end && speed >= 1e-3 && speed <= 1e6) return speed;
   }
   return fail_usage(fmt::format("--pace '{}' is not asap, recorded or xN, such as x10", pace));
+}
+
+// "10s"; nothing else that a moment of a recording may be.
+Result<uint64_t> duration_of(const std::string& text, std::string_view option) {
+  Result<analyze::TimePoint> time = analyze::TimePoint::parse(text, option);
+  if (time && time->kind == analyze::TimePoint::Kind::kNs && time->ns > 0) return time->ns;
+  return fail_usage(fmt::format("{} '{}' is not a time such as 10s or 500ms", option, text));
 }
 
 Result<std::vector<replay::Contender>> contenders_of(const ReplayOptions& options,
@@ -76,6 +83,20 @@ Result<std::vector<replay::Contender>> contenders_of(const ReplayOptions& option
       contenders.push_back({std::move(setup), {}});
     }
   if (contenders.empty()) return fail_usage("--allocators names none");
+  for (size_t i = 0; i < contenders.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const replay::Setup &a = contenders[j].setup, &b = contenders[i].setup;
+      if (a.error.empty() && b.error.empty() && a.library == b.library && a.tunables == b.tunables)
+        return fail_usage(fmt::format("{} and {} are the same; --repeat runs each several times",
+                                      contenders[j].name(), contenders[i].name()));
+    }
+  for (const replay::Tunable& tunable : tunables)
+    if (std::ranges::none_of(contenders, [&](const replay::Contender& contender) {
+          return !contender.setup.error.empty() ||
+                 contender.setup.tunables.find(tunable.name + "=") != std::string::npos;
+        }))
+      return fail_usage(
+          fmt::format("--tunables: {} is no setting of {}", tunable.name, options.allocators));
   return contenders;
 }
 
@@ -96,7 +117,9 @@ Result<void> store(const std::string& path, const analyze::Answer& answer) {
 }  // namespace
 
 int main_replay(const Words& words) {
-  std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
+  // A closed pipe and a file that must not grow are told by write(), with a sentence.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   ReplayOptions options;
   CLI::App app(
       "The same calls, thread by thread, on other allocators: what they would cost or save.",
@@ -122,6 +145,10 @@ int main_replay(const Words& words) {
       ->type_name("PACE");
   app.add_option("--trim-every", options.trim_every,
                  "Call malloc_trim each time so much recorded time has passed, such as 10s")
+      ->type_name("TIME");
+  app.add_option("--patience", options.patience,
+                 "End an allocator that does nothing for so long (longer than the\n"
+                 "recorded run, with --pace) [60s]")
       ->type_name("TIME");
   app.add_flag("--huge-pages", options.huge_pages, "Let the allocators ask for huge pages");
   app.add_flag("--verify", options.verify,
@@ -154,32 +181,42 @@ int main_replay(const Words& words) {
   Result<double> speed = speed_of(options.pace);
   if (!speed) return complain(kUsage, speed.error().sentence);
   trial_options.speed = *speed;
-  if (*speed > 0) trial_options.patience_ns = 0;  // A program may do nothing for hours.
+  Result<uint64_t> patience = duration_of(options.patience, "--patience");
+  if (!patience) return complain(kUsage, patience.error().sentence);
+  trial_options.patience_ns = *patience;
   if (!options.trim_every.empty()) {
-    Result<analyze::TimePoint> every =
-        analyze::TimePoint::parse(options.trim_every, "--trim-every");
-    if (!every || every->kind != analyze::TimePoint::Kind::kNs || every->ns == 0)
-      return complain(kUsage, fmt::format("--trim-every '{}' is not a time such as 10s or 500ms",
-                                          options.trim_every));
-    trial_options.trim_every_ns = every->ns;
+    Result<uint64_t> every = duration_of(options.trim_every, "--trim-every");
+    if (!every) return complain(kUsage, every.error().sentence);
+    trial_options.trim_every_ns = *every;
   }
   trial_options.player = own_file("malloscope-player");
   if (trial_options.player.empty())
     return complain(kUsage,
                     "malloscope-player is missing beside the recorder; install Malloscope "
                     "again");
-  if (!options.output.empty())
+  if (!options.output.empty()) {
     if (std::string why = obstacle(options.output, {options.input.file}, options.force);
         !why.empty())
       return complain(kUsage, why);
+    // Before the work, not after.
+    if (!WholeFile(options.output).ok())
+      return complain(kUnreadable,
+                      fmt::format("{} cannot be written: {}", options.output, strerror(errno)));
+  }
   std::vector<std::string> notes;
   Result<std::vector<replay::Contender>> contenders = contenders_of(options, &notes);
   if (!contenders) return complain(kUsage, contenders.error().sentence);
 
   int exit_code = kOk;
+  std::string process;
   std::optional<replay::WorkloadReader> workload =
-      workload_of(options.input, "", &notes, &exit_code);
+      workload_of(options.input, "", &process, &notes, &exit_code);
   if (!workload) return exit_code;
+
+  // A program may have done nothing most of the time.
+  if (*speed > 0)
+    trial_options.patience_ns += static_cast<uint64_t>(static_cast<double>(workload->tail().ticks) *
+                                                       workload->tail().ns_per_tick / *speed);
 
   // In turns, so that whatever else the machine does meets all of them.
   std::function<void(double)> progress = progress_of("replaying");
@@ -191,14 +228,23 @@ int main_replay(const Words& words) {
     }
   if (progress) progress(1);
 
-  ReplayReport report{options.input.file, &*workload,          &*contenders,   options.touch,
-                      options.pace,       options.interval_ms, options.verify, notes};
+  ReplayReport report{options.input.file,
+                      process,
+                      &*workload,
+                      &*contenders,
+                      options.touch,
+                      options.pace,
+                      options.interval_ms,
+                      options.verify,
+                      trial_options.trim_every_ns != 0,
+                      notes};
   analyze::Answer kept = replay_json(report);
   std::string path = options.output.empty() ? options.input.file + ".replay.json" : options.output;
   // Earlier results are not lost by a name that was misspelt.
   bool any = std::ranges::any_of(*contenders, [](const auto& c) { return c.typical(); });
   Result<void> stored = any ? store(path, kept) : fail("nothing was replayed");
-  if (!stored && !options.output.empty()) return complain(kUnreadable, stored.error().sentence);
+  if (any && !stored && !options.output.empty())
+    return complain(kUnreadable, stored.error().sentence);
   if (options.json) {
     exit_code = print_answer(std::move(kept), {}, true, options.color);
   } else {

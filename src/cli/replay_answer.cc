@@ -45,8 +45,9 @@ std::string described(const ReplayReport& report) {
   uint64_t calls = 0;
   for (uint64_t of_kind : tail.calls) calls += of_kind;
   return fmt::format(
-      "{} by {}{}", count_text(calls, "call", "calls"),
+      "{} by {}{}{}", count_text(calls, "call", "calls"),
       count_text(tail.threads, "thread", "threads"),
+      report.process.empty() ? "" : " of " + report.process,
       tail.setup_calls == 0
           ? ""
           : fmt::format(", on a heap of {}", count_text(tail.setup_calls, "block", "blocks")));
@@ -81,7 +82,8 @@ Table contenders_table(const ReplayReport& report, const replay::Comparison& com
     }
     Spread rss = heap_rss(contender), time = allocator_time(contender);
     table.rows.push_back(
-        {{contender.name(), rounded(rss.median), spread_text(rss), trial->max_ideal_bytes,
+        {{contender.name() + (i == comparison.reference ? " *" : ""), rounded(rss.median),
+          spread_text(rss), trial->max_ideal_bytes,
           ratio(rounded(rss.median), trial->max_ideal_bytes), trial->heap_end_rss_bytes,
           rounded(time.median), spread_text(time), ratio(rounded(time.median), trial->calls),
           rounded(wall_time(contender).median), trial->cpu_ns}});
@@ -115,7 +117,7 @@ Table calls_table(const Contender& contender, const Trial& trial, bool named) {
 }
 
 // One run, a line each.
-Table summary_table(const Trial& trial) {
+Table summary_table(const Trial& trial, bool several_threads) {
   Table table{"summary",
               "",
               {{"what", "", Kind::kText}, {"value", "", Kind::kText}, {"about", "", Kind::kText}},
@@ -123,8 +125,11 @@ Table summary_table(const Trial& trial) {
   auto add = [&](std::string what, std::string value, std::string about) {
     table.rows.push_back({{std::move(what), std::move(value), std::move(about)}});
   };
+  // Who waits for a lock uses no CPU.
   add("Allocator", duration_text(trial.allocator_ns),
-      fmt::format("{} of the CPU time", output::percent_text(trial.allocator_ns, trial.cpu_ns)));
+      several_threads ? "all threads together, with what they waited for each other's locks"
+                      : fmt::format("{} of the CPU time",
+                                    output::percent_text(trial.allocator_ns, trial.cpu_ns)));
   add("CPU", duration_text(trial.cpu_ns),
       fmt::format("{} for touching pages, {} for waiting", duration_text(trial.touch_ns),
                   duration_text(trial.wait_ns)));
@@ -149,8 +154,9 @@ void add_trial_notes(const ReplayReport& report, analyze::Answer* answer) {
       answer->notes.push_back(fmt::format("{}: {} found no memory, though the recorded ones had.",
                                           contender.name(),
                                           count_text(trial->failed, "call", "calls")));
-    if (trial->trims == 0 && !trial->can_trim && contender.setup.library.empty())
-      answer->notes.push_back(fmt::format("{} has no malloc_trim.", contender.name()));
+    if (report.trims && !trial->can_trim)
+      answer->notes.push_back(
+          fmt::format("{} has no malloc_trim, so it was not trimmed.", contender.name()));
   }
 }
 
@@ -184,18 +190,20 @@ analyze::Answer replay_text(const ReplayReport& report) {
           contenders[0].name(), duration_text(first->allocator_ns),
           ratio(first->allocator_ns, first->calls), bytes_text(first->heap_max_rss_bytes),
           bytes_text(first->max_ideal_bytes));
-      answer.tables.push_back(summary_table(*first));
+      answer.tables.push_back(summary_table(*first, report.workload->tail().tracks > 1));
       answer.tables.push_back(calls_table(contenders[0], *first, false));
     } else {
       answer.headline = what + ": not replayed.";
     }
   } else {
-    answer.headline = !comparison.advice.empty()
-                          ? comparison.advice
-                          : fmt::format("Nothing to compare: {} of {} allocators ran.",
-                                        comparison.by_time.size(), contenders.size());
-    answer.notes.push_back(what + ".");
+    answer.headline =
+        what + ". " +
+        (!comparison.advice.empty() ? comparison.advice
+                                    : fmt::format("Nothing to compare: {} of {} allocators ran.",
+                                                  comparison.by_time.size(), contenders.size()));
     answer.tables.push_back(contenders_table(report, comparison));
+    if (comparison.reference)
+      answer.notes.push_back("* The reference: what the others are compared with.");
     if (contenders.size() <= 4)
       for (size_t i : comparison.by_time)
         answer.tables.push_back(calls_table(contenders[i], *contenders[i].typical(), true));
@@ -220,22 +228,26 @@ analyze::Answer replay_json(const ReplayReport& report) {
   replay::Comparison comparison = compare(*report.contenders);
   uint64_t calls = 0;
   for (uint64_t of_kind : tail.calls) calls += of_kind;
-  answer.facts = {{"file", report.file},
-                  {"touch", report.touch},
-                  {"pace", report.pace},
-                  {"interval_ns", report.interval_ms * 1'000'000},
-                  {"workload.calls", calls},
-                  {"workload.threads", uint64_t{tail.threads}},
-                  {"workload.setup_calls", tail.setup_calls},
-                  {"workload.waits", tail.waits},
-                  {"workload.bytes", report.workload->bytes()},
-                  {"workload.max_ideal_bytes", tail.max_ideal_bytes},
-                  {"workload.failed_calls", tail.failed_calls},
-                  {"workload.unknown_frees", tail.unknown_frees},
-                  {"workload.mapping_calls", tail.mapping_calls},
-                  {"workload.inversions", tail.inversions},
-                  {"workload.lost_events", tail.lost_events},
-                  {"advice", comparison.advice.empty() ? Cell() : Cell(comparison.advice)}};
+  answer.facts = {
+      {"file", report.file},
+      {"touch", report.touch},
+      {"pace", report.pace},
+      {"interval_ns", report.interval_ms * 1'000'000},
+      {"workload.calls", calls},
+      {"workload.threads", uint64_t{tail.threads}},
+      {"workload.setup_calls", tail.setup_calls},
+      {"workload.waits", tail.waits},
+      {"workload.bytes", report.workload->bytes()},
+      {"workload.max_ideal_bytes", tail.max_ideal_bytes},
+      {"workload.failed_calls", tail.failed_calls},
+      {"workload.unknown_frees", tail.unknown_frees},
+      {"workload.mapping_calls", tail.mapping_calls},
+      {"workload.inversions", tail.inversions},
+      {"workload.lost_events", tail.lost_events},
+      {"process", report.process.empty() ? Cell() : Cell(report.process)},
+      {"reference",
+       comparison.reference ? Cell((*report.contenders)[*comparison.reference].name()) : Cell()},
+      {"advice", comparison.advice.empty() ? Cell() : Cell(comparison.advice)}};
   Table runs{"runs", "", {}, {}};
   auto column = [&](std::string key, Kind kind) {
     runs.columns.push_back({std::move(key), "", kind});

@@ -13,11 +13,13 @@ namespace malloscope::cli {
 
 struct ReplayReport {
   std::string file;
+  std::string process;  // Whose calls they are; empty if nobody knows.
   const replay::WorkloadReader* workload = nullptr;
   const std::vector<replay::Contender>* contenders = nullptr;
   std::string touch, pace;
   uint64_t interval_ms = 0;
   bool verify = false;
+  bool trims = false;  // --trim-every.
   std::vector<std::string> notes;
 };
 

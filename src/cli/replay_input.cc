@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -45,6 +46,10 @@ Result<uint64_t> tick_at(const std::string& text, std::string_view option, const
   return analyze::tick_of(*point, tables.header, tables.end_tick.value_or(last_tick), peak);
 }
 
+bool is_empty(const replay::FileTail& tail) {
+  return std::ranges::all_of(tail.calls, [](uint64_t calls) { return calls == 0; });
+}
+
 // What was not taken over, and what was put right: all of it is said.
 void add_notes(const replay::FileTail& tail, std::vector<std::string>* notes) {
   using output::count_text;
@@ -57,8 +62,8 @@ void add_notes(const replay::FileTail& tail, std::vector<std::string>* notes) {
   note(tail.mapping_calls, "call", "calls",
        "of mmap, munmap, mremap and brk by the program itself are no part of the heap, and are not "
        "replayed");
-  note(tail.inversions, "block", "blocks",
-       "got an address whose free was recorded later; freed in the order of their birth");
+  note(tail.inversions, "time", "times",
+       "two threads' calls were recorded in an order that cannot have been, which was put right");
   note(tail.lost_events, "event", "events", "were lost by the recording, so they are missing here");
 }
 
@@ -69,6 +74,7 @@ void add_replay_input(CLI::App& app, ReplayInput* input) {
       ->required()
       ->type_name("TRACE");
   add_process(app, &input->pid);
+  app.get_option("--process")->description("The calls of this process [the one with most calls]");
   app.add_option("--from", input->from,
                  "Only what was called after: 2.5s, 40%, peak. The heap of then is built up first")
       ->type_name("TIME");
@@ -79,7 +85,7 @@ void add_replay_input(CLI::App& app, ReplayInput* input) {
 }
 
 std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
-                                                  const std::string& output,
+                                                  const std::string& output, std::string* process,
                                                   std::vector<std::string>* notes, int* exit_code) {
   auto give_up = [&](int code, const std::string& sentence) {
     *exit_code = complain(code, sentence);
@@ -96,6 +102,7 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
     Result<void> read = reader ? reader->read([](uint32_t, const replay::Op&) {})
                                : Result<void>(std::unexpected(reader.error()));
     if (!read) return give_up(kUnreadable, read.error().sentence);
+    if (is_empty(reader->tail())) return give_up(kUsage, input.file + " has no calls");
     add_notes(reader->tail(), notes);
     return std::move(*reader);
   }
@@ -116,12 +123,15 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
     complain(kOk, fmt::format("warning: {} is not complete: {}; what is there is replayed",
                               input.file, tables.incomplete_because));
   const trace::Image& image = tables.image(options.image);
+  *process = fmt::format("process {} ({})", image.pid, output::printable(image.program()));
   size_t images = 0;
-  for (const auto& span : survey->images) images += span.calls > 0;
+  for (size_t i = 1; i < survey->images.size(); ++i)
+    images += survey->images[i].calls > 0 &&
+              (!input.pid || tables.image(ImageId{static_cast<uint32_t>(i)}).pid == *input.pid);
+  // Before the work, which may take a while.
   if (images > 1)
-    notes->push_back(fmt::format(
-        "Of {} process images, the one with most calls: process {} ({}).{}", images, image.pid,
-        output::printable(image.program()), input.pid ? "" : " --process PID chooses another."));
+    complain(kOk, fmt::format("of {} process images, {} has most calls and is chosen{}", images,
+                              *process, input.pid ? "" : "; --process PID chooses another"));
   uint64_t last_tick = 0;
   for (const auto& thread : survey->images[raw(options.image)].threads)
     last_tick = std::max(last_tick, thread.last_tick);
@@ -140,7 +150,7 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
   // Whole at its place, or not at all.
   std::optional<WholeFile> file;
   if (!output.empty()) file.emplace(output);
-  int fd = file ? fcntl(file->fd(), F_DUPFD_CLOEXEC, 0) : nameless_file();
+  int fd = !file ? nameless_file() : file->ok() ? fcntl(file->fd(), F_DUPFD_CLOEXEC, 0) : -1;
   std::string path = output.empty() ? "a temporary file (TMPDIR)" : output;
   if (fd < 0)
     return give_up(kUnreadable, fmt::format("{} cannot be written: {}", path, strerror(errno)));
@@ -152,6 +162,13 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
               : std::unexpected(planned.error());
   close(again);
   if (!reader) return give_up(reader.error().usage ? kUsage : kUnreadable, reader.error().sentence);
+  if (is_empty(reader->tail())) {
+    if (input.from.empty() && input.to.empty())
+      return give_up(kUsage, fmt::format("{} has no calls that could be replayed", input.file));
+    return give_up(kUsage, fmt::format("{} called nothing that could be replayed{}{}", *process,
+                                       input.from.empty() ? "" : " from " + input.from + " on",
+                                       input.to.empty() ? "" : " until " + input.to));
+  }
   if (file && !file->finish())
     return give_up(kUnreadable, fmt::format("{} cannot be written: {}", path, strerror(errno)));
   add_notes(reader->tail(), notes);

@@ -24,9 +24,9 @@ void add_replay_input(CLI::App& app, ReplayInput* input);
 
 // The workload of a trace, written to `output`, or to a file without a name if that is empty; or
 // the one that `input` is. What was complained about is in `exit_code`; what the user should know
-// is added to `notes`.
+// is added to `notes`. `process` is whose calls they are, or empty if the file does not say.
 std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
-                                                  const std::string& output,
+                                                  const std::string& output, std::string* process,
                                                   std::vector<std::string>* notes, int* exit_code);
 
 }  // namespace malloscope::cli

@@ -142,7 +142,9 @@ int dump_workload(const replay::WorkloadReader& workload) {
 }  // namespace
 
 int main_workload(const Words& words) {
-  std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is told by write(), with a sentence.
+  // A closed pipe and a file that must not grow are told by write(), with a sentence.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   ReplayInput input;
   std::string output;
   bool json = false, force = false, dump = false;
@@ -175,8 +177,9 @@ int main_workload(const Words& words) {
       return complain(kUsage, why);
   int exit_code = kOk;
   analyze::Answer answer;
+  std::string process;
   std::optional<replay::WorkloadReader> workload =
-      workload_of(input, output, &answer.notes, &exit_code);
+      workload_of(input, output, &process, &answer.notes, &exit_code);
   if (!workload) return exit_code;
   if (dump) return dump_workload(*workload);
   const replay::FileTail& tail = workload->tail();
@@ -189,9 +192,10 @@ int main_workload(const Words& words) {
   double per_call =
       calls == 0 ? 0 : static_cast<double>(workload->bytes()) / static_cast<double>(calls);
   answer.headline = fmt::format(
-      "{} by {} in {}; {} requests of {} to {}, {} on average; {} live at most.",
+      "{} by {}{} in {}; {} requests of {} to {}, {} on average; {} live at most.",
       output::count_text(calls, "call", "calls"),
       output::count_text(tail.threads, "thread", "threads"),
+      process.empty() ? "" : " of " + process,
       output::duration_text(
           static_cast<uint64_t>(static_cast<double>(tail.ticks) * tail.ns_per_tick)),
       output::grouped(all.count), output::bytes_text(all.count ? all.smallest : 0),

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <span>
@@ -102,6 +103,36 @@ std::string without_suffix(const std::string& value) {
   return whole ? std::to_string(number << shift) : value;
 }
 
+// glibc ignores what it does not understand, and rows that differ by chance would look like an
+// answer. Its own list, or nothing if it is too old to have one.
+std::string glibc_tunables() {
+  std::string text;
+  FILE* list = popen("/lib64/ld-linux-x86-64.so.2 --list-tunables 2>/dev/null", "re");
+  if (!list) return text;
+  char line[256];
+  while (fgets(line, sizeof line, list)) text += line;
+  pclose(list);
+  return text;
+}
+
+// Why a setting would have no effect; empty if it may have one.
+std::string objection_to(const Tunable& tunable) {
+  if (tunable.name.starts_with("LD_"))
+    return fmt::format("{} is not for --tunables; --allocators takes libraries", tunable.name);
+  if (!tunable.name.starts_with("glibc.malloc.")) return {};
+  static const std::string known_ones = glibc_tunables();
+  if (!known_ones.empty() && known_ones.find(tunable.name + ":") == std::string::npos)
+    return fmt::format("--tunables: this system's glibc has no {}", tunable.name);
+  for (const std::string& value : tunable.values) {
+    std::string number = without_suffix(value);
+    char* end = nullptr;
+    (void)std::strtoull(number.c_str(), &end, 0);
+    if (number.front() == '-' || *end != '\0')
+      return fmt::format("--tunables: {}={} is not a number", tunable.name, value);
+  }
+  return {};
+}
+
 // Whether a setting is this allocator's. A library that we do not know may have any.
 bool belongs(const std::string& tunable, const Setup& setup) {
   if (const Known* own = known(setup.allocator)) {
@@ -178,6 +209,8 @@ Result<std::vector<Tunable>> tunables_of(const std::string& words) {
       tunable.values.push_back(word.substr(from, to - from));
       from = to + 1;
     }
+    if (std::string objection = objection_to(tunable); !objection.empty())
+      return fail_usage(objection);
     tunables.push_back(std::move(tunable));
   }
   if (tunables.empty()) return fail_usage("--tunables: nothing is set");

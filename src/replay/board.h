@@ -43,17 +43,25 @@ inline constexpr uint32_t kSampling = 64;
 // Of calls whose time was taken. Each counts for as many as it stands for.
 struct Timed {
   uint64_t weight = 0;
-  uint64_t cycles = 0;
+  int64_t cycles = 0;
+};
+
+struct Work {
+  uint64_t ops = 0;
+  uint64_t cpu_ns = 0;
 };
 
 // What one track found, in the measured part.
 struct TrackCounts {
   uint64_t calls[kCallKinds] = {};
+  uint64_t ops = 0;
   uint64_t failed = 0;       // Returned nothing, though the recorded one had returned a block.
   uint64_t interrupted = 0;  // Timings that were not used: the thread had been interrupted.
   uint64_t slow_waits = 0;   // What was waited for had not yet been there.
   uint64_t cpu_ns = 0;
   uint64_t wait_cpu_ns = 0;
+  // The player's own, from its first operation on. Those that are no calls count too.
+  Work decoding, rehearsing;
   Timed touches;
   Timed groups[kCallGroups];
   Timed sizes[kSizeClasses];  // Of allocations.
@@ -85,6 +93,7 @@ struct alignas(64) Board {
   uint64_t trim_ticks = 0;  // 0: never.
   uint32_t sampling = kSampling;
   uint32_t preloaded = 0;  // Whether there must be another allocator than libc's.
+  int32_t launcher = 0;    // Whose end is the player's too.
 
   // What it found.
   char library[256] = {};              // Where its malloc is from.

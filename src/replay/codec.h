@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of a track as columns of bytes, and back. Encoder and decoder keep the same small
-// memory, so it is defined here, once.
+// The operations of a track as columns of bytes, and back.
 //
-//     tag    1 byte an operation: the kind; of one that ends or changes a block also how many
-//            allocations ago the track made it (0 to 5), 6: none, 7: see the column of slots
+//     tag    1 byte an operation: the kind in the low half; in the high one, of what ends or
+//     changes
+//            a block, how many allocations ago the track made it
 //     time   varint, of calls only: ticks since the track's call before
 //     size   varint: bytes; the logarithm of the alignment follows. Of a wait, zigzag of how many
 //            operations more than the last wait was for. Of the others, how many slots
-//     slot   varint: zigzag of the distance from the last slot written here. Of a wait, the track
+//     slot   three columns, the lowest byte, the next one and a varint of what is above: an age, or
+//            a slot if the track knows no age. Of a wait, the track
+//
+// A program frees the blocks that it made some time ago, and that time has more order in it than
+// the numbers of slots. Bytes of a number that has none, such as a block picked at random, fill
+// columns of their own without spoiling what is worth compressing.
 //
 // Used by the player, so nothing here takes from the heap.
 
@@ -22,31 +27,24 @@
 
 namespace malloscope::replay {
 
-enum Column { kTagColumn, kTimeColumn, kSizeColumn, kSlotColumn };
+enum Column {
+  kTagColumn,
+  kTimeColumn,
+  kSizeColumn,
+  kSlotLowColumn,
+  kSlotMiddleColumn,
+  kSlotHighColumn,
+};
+static_assert(kSlotHighColumn + 1 == kColumns);
 
 inline constexpr int kAgeShift = 4;
 inline constexpr uint8_t kKindMask = 15;
-inline constexpr uint8_t kAgeFresh = 6;
-inline constexpr uint8_t kAgeUnknown = 7;
-
-// What both sides know of a track. It does not end with a chunk: chunks are read in order.
-struct TrackMemory {
-  uint64_t tick = 0;
-  uint32_t last_slot = 0;
-  uint64_t last_wait = 0;
-
-  void made(uint32_t slot) { recent_[++newest_ % 8] = slot; }
-  uint32_t recent(unsigned age) const { return recent_[(newest_ - age) % 8]; }
-  uint8_t age_of(uint32_t slot) const {
-    for (uint8_t age = 0; age < kAgeFresh; ++age)
-      if (recent(age) == slot) return age;
-    return kAgeUnknown;
-  }
-
- private:
-  uint32_t recent_[8] = {~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u};
-  uint32_t newest_ = 0;
-};
+// Ages, of a tag: those below kFresh are themselves, 0 the youngest.
+inline constexpr uint8_t kFresh = 13;      // realloc(NULL, size).
+inline constexpr uint8_t kOld = 14;        // How much more than kFresh is written.
+inline constexpr uint8_t kElsewhere = 15;  // Another track made it, or it is too old: see the slot.
+// So many of its own blocks a track remembers.
+inline constexpr uint64_t kMostBirths = 1 << 20;
 
 // Reads a track's operations out of the columns of its chunks. Any bytes may be given to it: what
 // cannot be is found, and never a slot or a track beyond those there are.
@@ -56,9 +54,10 @@ class TrackDecoder {
     uint64_t slots = 0;
     uint32_t tracks = 0;
   };
-  // `free_slots` has room for the most that a track has.
-  TrackDecoder(std::span<uint32_t> free_slots, Limits limits)
-      : free_slots_(free_slots), limits_(limits) {}
+  // Room for what the track's TrackPlace says: the most free slots that it has, and the births
+  // that it remembers, which are a power of two.
+  TrackDecoder(std::span<uint32_t> free_slots, std::span<uint32_t> births, Limits limits)
+      : free_slots_(free_slots), births_(births), limits_(limits) {}
 
   void open(const std::span<const uint8_t> (&columns)[kColumns], uint32_t ops) {
     for (int i = 0; i < kColumns; ++i) {
@@ -85,13 +84,36 @@ class TrackDecoder {
       at_[column] = next;
     return value;
   }
-  uint32_t written_slot() {
-    int64_t slot = int64_t{memory_.last_slot} + unzigzag(number(kSlotColumn));
-    if (slot < 0 || static_cast<uint64_t>(slot) >= limits_.slots) {
+  uint64_t slot_number() {
+    if (at_[kSlotLowColumn] == end_[kSlotLowColumn] ||
+        at_[kSlotMiddleColumn] == end_[kSlotMiddleColumn]) [[unlikely]] {
       bad_ = true;
       return 0;
     }
-    return memory_.last_slot = static_cast<uint32_t>(slot);
+    uint64_t low = *at_[kSlotLowColumn]++, middle = *at_[kSlotMiddleColumn]++;
+    return number(kSlotHighColumn) << 16 | middle << 8 | low;
+  }
+  uint32_t written_slot() {
+    uint64_t slot = slot_number();
+    if (slot >= limits_.slots) [[unlikely]] {
+      bad_ = true;
+      return 0;
+    }
+    return static_cast<uint32_t>(slot);
+  }
+  // The slot of the block that the track made so many allocations ago.
+  uint32_t made_before(uint64_t age) {
+    if (age >= born_ || age >= births_.size()) [[unlikely]] {
+      bad_ = true;
+      return 0;
+    }
+    return births_[(born_ - 1 - age) & (births_.size() - 1)];
+  }
+  void made(uint32_t slot) {
+    if (births_.empty()) [[unlikely]]
+      bad_ = true;
+    else
+      births_[born_++ & (births_.size() - 1)] = slot;
   }
   void put_back(uint32_t slot) {
     if (free_ == free_slots_.size())
@@ -109,8 +131,10 @@ class TrackDecoder {
 
   std::span<uint32_t> free_slots_;
   size_t free_ = 0;
+  std::span<uint32_t> births_;  // The slots of the blocks made last, each at its number's place.
+  uint64_t born_ = 0;
   Limits limits_;
-  TrackMemory memory_;
+  uint64_t tick_ = 0, last_wait_ = 0;
   const uint8_t* at_[kColumns] = {};
   const uint8_t* end_[kColumns] = {};
   uint32_t left_ = 0;
@@ -132,13 +156,13 @@ inline bool TrackDecoder::read_one(Op* op) {
   uint8_t tag = *at_[kTagColumn]++;
   op->kind = static_cast<OpKind>(tag & kKindMask);
   op->fresh = false;
-  if (is_call(op->kind)) memory_.tick += number(kTimeColumn);
-  op->tick = memory_.tick;
+  if (is_call(op->kind)) tick_ += number(kTimeColumn);
+  op->tick = tick_;
   switch (op->kind) {
     case OpKind::kMalloc:
     case OpKind::kCalloc:
       op->size = number(kSizeColumn);
-      memory_.made(op->slot = take());
+      made(op->slot = take());
       break;
     case OpKind::kMemalign:
     case OpKind::kAlignedAlloc:
@@ -146,19 +170,23 @@ inline bool TrackDecoder::read_one(Op* op) {
       op->size = number(kSizeColumn);
       op->alignment_log2 = static_cast<uint8_t>(number(kSizeColumn));
       bad_ |= op->alignment_log2 > kMaxAlignmentLog2;
-      memory_.made(op->slot = take());
+      made(op->slot = take());
       break;
     case OpKind::kRealloc:
     case OpKind::kReallocToFree:
     case OpKind::kFree: {
-      uint8_t age = tag >> kAgeShift & 7;
+      uint8_t age = tag >> kAgeShift;
       if (op->kind == OpKind::kRealloc) op->size = number(kSizeColumn);
-      op->fresh = age == kAgeFresh;
-      op->slot = op->fresh ? take() : age == kAgeUnknown ? written_slot() : memory_.recent(age);
+      op->fresh = age == kFresh;
+      if (op->fresh)
+        op->slot = take();
+      else if (age == kElsewhere)
+        op->slot = written_slot();
+      else
+        op->slot = made_before(age == kOld ? kFresh + slot_number() : age);
       if (op->fresh && op->kind != OpKind::kRealloc) bad_ = true;
-      if (op->slot >= limits_.slots) bad_ = true;
       if (op->kind == OpKind::kRealloc)
-        memory_.made(op->slot);
+        made(op->slot);
       else
         put_back(op->slot);
       break;
@@ -168,9 +196,9 @@ inline bool TrackDecoder::read_one(Op* op) {
     case OpKind::kBegin:
       break;
     case OpKind::kWait: {
-      memory_.last_wait += static_cast<uint64_t>(unzigzag(number(kSizeColumn)));
-      op->size = memory_.last_wait;
-      uint64_t track = number(kSlotColumn);
+      last_wait_ += static_cast<uint64_t>(unzigzag(number(kSizeColumn)));
+      op->size = last_wait_;
+      uint64_t track = slot_number();
       if (track >= limits_.tracks) bad_ = true;
       op->track = static_cast<uint16_t>(track);
       break;

@@ -87,10 +87,20 @@ Comparison compare(const std::vector<Contender>& contenders) {
   std::ranges::stable_sort(result.by_memory, {}, by(heap_rss));
   if (result.by_time.size() < 2) return result;
 
-  size_t base_at = std::ranges::min(result.by_time);
-  const Contender& base = contenders[base_at];
-  const Contender& fastest = contenders[result.by_time.front()];
-  const Contender& leanest = contenders[result.by_memory.front()];
+  result.reference = std::ranges::min(result.by_time);
+  const Contender& base = contenders[*result.reference];
+  // Who refuses is quick about it, and needs little.
+  auto refuses = [&contenders](size_t i) {
+    return std::ranges::any_of(contenders[i].trials, [](const Trial& t) { return t.failed > 0; });
+  };
+  if (refuses(*result.reference)) {
+    result.advice =
+        fmt::format("{} did not have the memory for all calls, so nothing can be compared with it.",
+                    base.name());
+    return result;
+  }
+  const Contender& fastest = contenders[*std::ranges::find_if_not(result.by_time, refuses)];
+  const Contender& leanest = contenders[*std::ranges::find_if_not(result.by_memory, refuses)];
   bool faster = differ(allocator_time(base), allocator_time(fastest), repeated);
   bool leaner = differ(heap_rss(base), heap_rss(leanest), repeated);
   auto says = [&](const Contender& best) {

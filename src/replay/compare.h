@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,10 @@ Spread heap_rss(const Contender& contender);
 struct Comparison {
   std::vector<size_t> by_time;  // Contenders without an error, the best first.
   std::vector<size_t> by_memory;
-  std::string advice;  // In a sentence or two.
+  std::optional<size_t> reference;  // What the others are compared with: the first of them all.
+  std::string advice;               // In a sentence or two.
 };
-// The first contender is what the others are compared with.
+// The reference is the first contender that ran.
 Comparison compare(const std::vector<Contender>& contenders);
 
 }  // namespace malloscope::replay

@@ -49,6 +49,22 @@ TEST(Compare, WhatFailedIsNotRanked) {
   EXPECT_TRUE(found.advice.empty());
 }
 
+TEST(Compare, WhoRefusesIsNotRecommended) {
+  Contender refuses = contender("b", {1}, {1});
+  refuses.trials[0].failed = 1;
+  Comparison found = compare({contender("a", {95}, {80}), refuses});
+  EXPECT_TRUE(found.advice.starts_with("Stay with a")) << found.advice;
+  found = compare({refuses, contender("a", {95}, {80})});
+  EXPECT_NE(found.advice.find("b did not have the memory"), std::string::npos) << found.advice;
+}
+
+TEST(Tunables, ThatWouldDoNothingAreRefused) {
+  for (const char* words : {"glibc.malloc.nothere=1", "glibc.malloc.arena_max=many",
+                            "glibc.malloc.arena_max=-1", "LD_PRELOAD=/x"})
+    EXPECT_FALSE(tunables_of(words)) << words;
+  EXPECT_TRUE(tunables_of("glibc.malloc.arena_max=0x10,4K,2"));
+}
+
 TEST(Tunables, AreAllCombined) {
   Result<std::vector<Tunable>> parsed = tunables_of(
       "glibc.malloc.mmap_threshold=64K,4M glibc.malloc.arena_max=1,2 MALLOC_CONF=a:1,b:2|c:3");

@@ -15,6 +15,7 @@
 
 #include "replay/reader.h"
 #include "replay/statistics.h"
+#include "replay/untangle.h"
 
 namespace malloscope::replay {
 namespace {
@@ -341,6 +342,53 @@ TEST(PlanOrder, AnOvertakenFreeBelongsToTheOlderBlock) {
   EXPECT_TRUE(machine.run(1));
 }
 
+// Each recorded before the block that it is of was born, by another thread.
+TEST(PlanOrder, WhatComesTooEarlyWaitsForItsBlock) {
+  Recording recording(1, 1, 0);
+  auto add = [&](uint32_t thread, Kind kind, uint64_t address, uint64_t size = 0) {
+    Event event;
+    event.image = ImageId{1};
+    event.kind = kind;
+    event.op = kind == Kind::kFree    ? wire::Op::kFree
+               : kind == Kind::kAlloc ? wire::Op::kMalloc
+                                      : wire::Op::kRealloc;
+    event.thread = ThreadId{thread};
+    event.address = address;
+    event.size = size;
+    event.tick = 1000 + recording.events.size();
+    recording.events.push_back(event);
+  };
+  add(2, Kind::kFree, 0x100);
+  add(1, Kind::kAlloc, 0x100, 10);
+  add(3, Kind::kReallocBegin, 0x200);
+  add(3, Kind::kReallocEnd, 0x300, 30);
+  add(1, Kind::kAlloc, 0x200, 20);
+  add(2, Kind::kFree, 0x400);
+  add(2, Kind::kAlloc, 0x500, 50);
+  add(3, Kind::kReallocBegin, 0x300);
+  add(3, Kind::kReallocEnd, 0x400, 40);
+  add(1, Kind::kFree, 0x500);
+  for (uint64_t from : {uint64_t{0}, uint64_t{1005}}) {
+    PlanOptions options;
+    options.from_tick = from;
+    Planned planned(recording, options);
+    EXPECT_EQ(planned.tail.inversions, 3u);
+    EXPECT_EQ(planned.tail.unknown_frees, 0u);
+    EXPECT_EQ(planned.tail.end_ideal_bytes, 0u);
+    Machine machine{planned.tracks(), std::vector<Machine::Slot>(planned.tail.slots), {}, {}, {}};
+    EXPECT_TRUE(machine.run(1));
+  }
+  // Too late: the block is another one, which happens to be there.
+  recording.events.clear();
+  add(2, Kind::kFree, 0x100);
+  add(1, Kind::kAlloc, 0x100, 10);
+  recording.events.back().tick += 10 * Untangler::kWindow;
+  Planned planned(recording);
+  EXPECT_EQ(planned.tail.inversions, 0u);
+  EXPECT_EQ(planned.tail.unknown_frees, 1u);
+  EXPECT_EQ(planned.tail.end_ideal_bytes, 10u);
+}
+
 TEST(PlanSampled, IsRefused) {
   Recording recording(1, 1, 100);
   Survey survey = recording.survey();
@@ -362,6 +410,36 @@ TEST(CoarseSize, IsNeverSmallerAndNotMuchLarger) {
     ASSERT_EQ(coarse_size(coarse), coarse);
   }
   EXPECT_EQ(coarse_size(0), 0u);
+}
+
+TEST(Workload, KnowsBlocksThatItsTracksHaveForgotten) {
+  Recording recording(1, 1, 0);
+  auto add = [&](Kind kind, uint64_t address) {
+    Event event;
+    event.image = ImageId{1};
+    event.thread = ThreadId{1};
+    event.kind = kind;
+    event.op = kind == Kind::kFree ? wire::Op::kFree : wire::Op::kMalloc;
+    event.address = address;
+    event.tick = 10 + recording.events.size();
+    recording.events.push_back(event);
+  };
+  // Two that stay, with as many births in between as are remembered; then they are freed.
+  add(Kind::kAlloc, 0x100);
+  add(Kind::kAlloc, 0x200);
+  for (uint64_t i = 2; i < kMostBirths + 1; ++i) {
+    add(Kind::kAlloc, 0x300);
+    add(Kind::kFree, 0x300);
+  }
+  add(Kind::kFree, 0x200);
+  add(Kind::kFree, 0x100);
+  Planned planned(recording);
+  std::vector<Op> ops = planned.tracks()[0];
+  Machine machine{planned.tracks(), std::vector<Machine::Slot>(planned.tail.slots), {}, {}, {}};
+  ASSERT_TRUE(machine.run(1));
+  ASSERT_EQ(ops[0].kind, OpKind::kNewSlots);
+  EXPECT_EQ(ops[ops.size() - 2].slot, ops[2].slot);
+  EXPECT_EQ(ops[ops.size() - 1].slot, ops[1].slot);
 }
 
 // A workload may come from anybody.

@@ -7,13 +7,21 @@
 // says how far it is; who needs a block of another's looks there, spins for a while and then
 // sleeps. Of most calls only one in 64 is timed: two reads of the clock cost as much as a fast
 // malloc.
+//
+// What the player itself costs is measured by rehearsals. What the calls leave of the CPU time will
+// not do: a timed call is slower than others, and one that waits for a lock takes no CPU. So now
+// and then, before operations are performed, the same code goes over them without calling, touching
+// or waiting, and without a trace but for the time it took. The misses of the cache are its own
+// then.
 
 #define ZSTD_STATIC_LINKING_ONLY
 #include <dlfcn.h>
 #include <linux/futex.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,12 +41,17 @@ namespace malloscope::replay {
 namespace {
 
 constexpr size_t kOpsAhead = 512;
+constexpr size_t kFetchAhead = 8;
 constexpr size_t kThreadStack = 256 << 10;
 constexpr uint64_t kPage = 4096;
 constexpr int kSpins = 2000;
 constexpr int64_t kIdealStep = 16 << 10;
 // A small call that takes longer than this was interrupted, or it is worth knowing that not.
 constexpr uint64_t kSuspiciousCycles = 100'000;
+// One of so many buffers of operations is rehearsed.
+constexpr uint32_t kRehearsals = 32;
+
+enum class Mode { kPlay, kRehearse };
 
 struct Slot {
   uint8_t* block = nullptr;
@@ -106,6 +119,10 @@ void* own_memory(size_t bytes) {
   return memory;
 }
 
+std::span<uint32_t> own_numbers(size_t count) {
+  return {static_cast<uint32_t*>(own_memory(count * sizeof(uint32_t))), count};
+}
+
 void read_workload(uint64_t offset, void* bytes, size_t size) {
   auto* at = static_cast<uint8_t*>(bytes);
   while (size > 0) {
@@ -120,6 +137,7 @@ void read_workload(uint64_t offset, void* bytes, size_t size) {
 
 uint64_t thread_cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
+// How often the thread had to make room for others.
 uint64_t interruptions() {
   rusage usage = {};
   getrusage(RUSAGE_THREAD, &usage);
@@ -131,16 +149,15 @@ class Player {
   Player(uint32_t track, uint32_t first_chunk)
       : number_(track),
         mine_(board->track(track)),
-        decoder_({static_cast<uint32_t*>(
-                      own_memory(track_places[track].most_free_slots * sizeof(uint32_t))),
-                  track_places[track].most_free_slots},
-                 {tail.slots, tail.tracks}),
+        decoder_(own_numbers(track_places[track].most_free_slots),
+                 own_numbers(track_places[track].births), {tail.slots, tail.tracks}),
         chunk_(first_chunk),
         stored_(static_cast<uint8_t*>(own_memory(tail.largest_stored))),
         raw_(static_cast<uint8_t*>(own_memory(tail.largest_raw))),
         ops_(static_cast<Op*>(own_memory(kOpsAhead * sizeof(Op)))),
         alone_(tail.tracks == 1),
-        random_((track + 1) * 0x9e3779b97f4a7c15) {
+        random_((track + 1) * 0x9e3779b97f4a7c15),
+        rehearsed_(static_cast<TrackCounts*>(own_memory(sizeof(TrackCounts)))) {
     size_t workspace = ZSTD_estimateDCtxSize();
     zstd_ = ZSTD_initStaticDCtx(own_memory(workspace), workspace);
     if (!zstd_) give_up(Fault::kNoMemory);
@@ -157,7 +174,8 @@ class Player {
     while (stop == Stop::kEnd && refill()) {
       while (at_ < count_) {
         const Op& op = ops_[at_++];
-        perform(op);
+        fetch_ahead(at_);
+        perform<Mode::kPlay>(op);
         tell_done();
         if (op.kind == OpKind::kNextThread) {
           stop = Stop::kNextThread;
@@ -170,15 +188,20 @@ class Player {
       tell_ideal();
     }
     counts().cpu_ns += thread_cpu_ns() - cpu_from_;
+    counts().ops = done_ - done_before_;
     return stop;
   }
 
  private:
-  TrackCounts& counts() { return mine_.counts; }
+  template <Mode mode = Mode::kPlay>
+  TrackCounts& counts() {
+    return mode == Mode::kPlay ? mine_.counts : *rehearsed_;
+  }
 
   // Whether there is more to do.
   bool refill() {
     if (at_ < count_) return true;
+    uint64_t cpu = thread_cpu_ns();
     if (decoder_.left() == 0) {
       if (chunk_ == 0) return false;
       load(places[chunk_ - 1]);
@@ -187,7 +210,32 @@ class Player {
     count_ = decoder_.read({ops_, kOpsAhead});
     at_ = 0;
     if (decoder_.bad()) give_up(Fault::kBadWorkload, 0, 0, number_, done_);
+    interruptions_ = interruptions();
+    counts().decoding.cpu_ns += thread_cpu_ns() - cpu;
+    counts().decoding.ops += count_;
+    if (until_rehearsal_-- == 0) {
+      until_rehearsal_ = draw(kRehearsals);
+      if (!board->verify) rehearse();
+    }
     return true;
+  }
+
+  // Other threads may be writing to the slots that are read here; nothing is done with them.
+  void rehearse() {
+#ifndef __SANITIZE_THREAD__
+    int64_t ideal = ideal_, told_ideal = told_ideal_, max_ideal = max_ideal_;
+    uint64_t cpu = thread_cpu_ns();
+    for (size_t i = 0; i < count_; ++i) {
+      fetch_ahead(i);
+      perform<Mode::kRehearse>(ops_[i]);
+      mine_.done.store(done_, std::memory_order_release);
+    }
+    cpu = thread_cpu_ns() - cpu;
+    cpu_from_ += cpu;  // It does not count.
+    counts().rehearsing.cpu_ns += cpu > timing_ns ? cpu - timing_ns : 0;
+    counts().rehearsing.ops += count_;
+    ideal_ = ideal, told_ideal_ = told_ideal, max_ideal_ = max_ideal;
+#endif
   }
 
   void load(const ChunkPlace& place) {
@@ -208,6 +256,12 @@ class Player {
     decoder_.open(columns, place.ops);
   }
 
+  // A block that was made long ago has its slot far away. (An operation without one has an old
+  // number there, which does no harm.)
+  MSCOPE_FAST void fetch_ahead(size_t at) const {
+    if (at + kFetchAhead < count_) __builtin_prefetch(&slots[ops_[at + kFetchAhead].slot], 1);
+  }
+
   void tell_done() {
     mine_.done.store(++done_, std::memory_order_release);
     if (done_ >= mine_.wanted.load(std::memory_order_relaxed)) [[unlikely]] {
@@ -217,14 +271,15 @@ class Player {
     }
   }
 
-  void perform(const Op& op) {
+  template <Mode mode>
+  MSCOPE_FAST void perform(const Op& op) {
     if (is_call(op.kind)) {
-      if (board->speed > 0) wait_until(op.tick);
-      if (board->trim_ticks != 0) maybe_trim(op.tick);
-      call(op);
+      if (board->speed > 0) wait_until<mode>(op.tick);
+      if (board->trim_ticks != 0) maybe_trim<mode>(op.tick);
+      call<mode>(op);
     } else if (op.kind == OpKind::kWait) {
-      wait_for(op.track, op.size);
-    } else if (op.kind == OpKind::kBegin) {
+      wait_for<mode>(op.track, op.size);
+    } else if (op.kind == OpKind::kBegin && mode == Mode::kPlay) {
       begin();
     }
   }
@@ -233,7 +288,11 @@ class Player {
   void begin() {
     tell_ideal();
     board->max_ideal.store(board->ideal.load());
-    counts() = {};
+    TrackCounts fresh;
+    fresh.decoding = counts().decoding;
+    fresh.rehearsing = counts().rehearsing;
+    counts() = fresh;
+    done_before_ = done_;
     cpu_from_ = thread_cpu_ns();
     start_ns = clock_ns();
     start_cycles = cycles_ordered();
@@ -241,6 +300,7 @@ class Player {
 
   // --- Waiting.
 
+  template <Mode mode>
   void wait_for(uint32_t track, uint64_t count) {
     TrackBoard& other = board->track(track);
 #ifdef __SANITIZE_THREAD__
@@ -248,7 +308,7 @@ class Player {
     static const bool never = getenv("MALLOSCOPE_PLAYER_WITHOUT_WAITS") != nullptr;
     if (never) return;
 #endif
-    if (other.done.load(std::memory_order_acquire) >= count) [[likely]]
+    if (other.done.load(std::memory_order_acquire) >= count || mode == Mode::kRehearse) [[likely]]
       return;
     uint64_t cpu = thread_cpu_ns();
     ++counts().slow_waits;
@@ -268,11 +328,12 @@ class Player {
     counts().wait_cpu_ns += thread_cpu_ns() - cpu;
   }
 
+  template <Mode mode>
   void wait_until(uint64_t tick) {
     uint64_t due =
         start_cycles + static_cast<uint64_t>(static_cast<double>(tick) * cycles_per_tick);
     uint64_t now = cycles();
-    if (now >= due) return;
+    if (now >= due || mode == Mode::kRehearse) return;
     uint64_t cpu = thread_cpu_ns();
     for (; now < due; now = cycles()) {
       auto left_ns = static_cast<uint64_t>(static_cast<double>(due - now) / board->cycles_per_ns);
@@ -288,9 +349,10 @@ class Player {
     counts().wait_cpu_ns += thread_cpu_ns() - cpu;
   }
 
+  template <Mode mode>
   void maybe_trim(uint64_t tick) {
     uint64_t due = next_trim.load(std::memory_order_relaxed);
-    if (tick < due || !allocator.trim ||
+    if (tick < due || !allocator.trim || mode == Mode::kRehearse ||
         !next_trim.compare_exchange_strong(due, tick + board->trim_ticks))
       return;
     allocator.trim(0);
@@ -299,52 +361,54 @@ class Player {
 
   // --- Calls.
 
-  // After one to twice the mean less one, so that no rhythm of the program is met.
-  bool draw_sample() {
-    if (--until_sample_ > 0) [[likely]]
-      return false;
+  // One to twice the mean less one, so that no rhythm of the program is met.
+  uint32_t draw(uint32_t mean) {
     random_ ^= random_ << 13;
     random_ ^= random_ >> 7;
     random_ ^= random_ << 17;
-    until_sample_ = static_cast<uint32_t>(1 + random_ % (2 * board->sampling - 1));
+    return static_cast<uint32_t>(1 + random_ % (2 * mean - 1));
+  }
+  bool draw_sample() {
+    if (--until_sample_ > 0) [[likely]]
+      return false;
+    until_sample_ = draw(board->sampling);
     return true;
   }
 
-  void call(const Op& op) {
-    ++counts().calls[static_cast<int>(op.kind)];
+  template <Mode mode>
+  MSCOPE_FAST void call(const Op& op) {
+    ++counts<mode>().calls[static_cast<int>(op.kind)];
     Slot* slot = op.kind == OpKind::kFreeNull ? &nothing_ : &slots[op.slot];
     uint64_t bytes = makes_block(op.kind) ? op.size : slot->size > op.size ? slot->size : op.size;
-    if (bytes >= kLargeSize) [[unlikely]]
+    if (bytes >= kLargeSize && mode == Mode::kPlay) [[unlikely]]
       return large_call(op, slot);
     if (draw_sample()) [[unlikely]]
-      return sampled_call(op, slot);
+      return sampled_call<mode>(op, slot);
     Slot before = *slot;
     if (board->verify) check(op, before);
-    uint8_t* made = run(op, before.block);
-    settle(op, slot, before, made);
-    touch(op, before, made);
+    uint8_t* made = run<mode>(op, before.block);
+    settle<mode>(op, slot, before, made);
+    touch<mode>(op, before, made);
   }
 
   // The same by the CPU's counter, unless the thread was interrupted meanwhile.
+  template <Mode mode>
   [[gnu::noinline]] void sampled_call(const Op& op, Slot* slot) {
     Slot before = *slot;
     if (board->verify) check(op, before);
     uint64_t t0 = cycles_before_loads();
-    uint8_t* made = run(op, before.block);
+    uint8_t* made = run<mode>(op, before.block);
     uint64_t t1 = cycles_before_loads();
-    settle(op, slot, before, made);
+    settle<mode>(op, slot, before, made);
     uint64_t t2 = cycles_before_loads();
-    touch(op, before, made);
+    touch<mode>(op, before, made);
     uint64_t t3 = cycles_before_loads();
-    if (t3 - t0 > kSuspiciousCycles) {
-      uint64_t now = interruptions();
-      if (now != std::exchange(interruptions_, now)) {
-        ++counts().interrupted;
-        return;
-      }
+    if (t3 - t0 > kSuspiciousCycles && interruptions() != interruptions_) {
+      ++counts<mode>().interrupted;
+      return;
     }
-    auto net = [](uint64_t cycles) { return cycles > timing_cycles ? cycles - timing_cycles : 0; };
-    add_times(op, board->sampling, net(t1 - t0), net(t3 - t2));
+    auto net = [](uint64_t cycles) { return static_cast<int64_t>(cycles - timing_cycles); };
+    add_times(&counts<mode>(), op, board->sampling, net(t1 - t0), net(t3 - t2));
   }
 
   // The same by the kernel's clock of this thread: dear, as such a call is, and never interrupted.
@@ -352,36 +416,40 @@ class Player {
     Slot before = *slot;
     if (board->verify) check(op, before);
     uint64_t t0 = thread_cpu_ns();
-    uint8_t* made = run(op, before.block);
+    uint8_t* made = run<Mode::kPlay>(op, before.block);
     uint64_t t1 = thread_cpu_ns();
-    settle(op, slot, before, made);
-    touch(op, before, made);
+    settle<Mode::kPlay>(op, slot, before, made);
+    touch<Mode::kPlay>(op, before, made);
     uint64_t t2 = thread_cpu_ns();
     auto net = [](uint64_t ns) {
-      return ns <= timing_ns ? 0
-                             : static_cast<uint64_t>(static_cast<double>(ns - timing_ns) *
-                                                     board->cycles_per_ns);
+      return static_cast<int64_t>((static_cast<double>(ns) - static_cast<double>(timing_ns)) *
+                                  board->cycles_per_ns);
     };
-    add_times(op, 1, net(t1 - t0), net(t2 - t1));
+    add_times(&counts(), op, 1, net(t1 - t0), net(t2 - t1));
     // What the clock costs is no part of the player's work.
     counts().wait_cpu_ns += 3 * timing_ns;
   }
 
-  void add_times(const Op& op, uint32_t weight, uint64_t call_cycles, uint64_t touch_cycles) {
-    auto add = [weight](Timed* timed, uint64_t cycles) {
+  // A time may come out below 0, as the reads do not always cost the same; only the mean is right.
+  static void add_times(TrackCounts* counts, const Op& op, uint32_t weight, int64_t call_cycles,
+                        int64_t touch_cycles) {
+    auto add = [weight](Timed* timed, int64_t cycles) {
       timed->weight += weight;
       timed->cycles += weight * cycles;
     };
     int group = static_cast<int>(group_of(op.kind));
-    add(&counts().groups[group], call_cycles);
-    counts().histogram[group][cycle_bucket(call_cycles)] += weight;
+    add(&counts->groups[group], call_cycles);
+    auto at_least_0 = static_cast<uint64_t>(call_cycles > 0 ? call_cycles : 0);
+    counts->histogram[group][cycle_bucket(at_least_0)] += weight;
     if (group_of(op.kind) != CallGroup::kFree)
-      add(&counts().sizes[op.size == 0 ? 0 : 64 - __builtin_clzll(op.size)], call_cycles);
-    add(&counts().touches, touch_cycles);
+      add(&counts->sizes[op.size == 0 ? 0 : 64 - __builtin_clzll(op.size)], call_cycles);
+    add(&counts->touches, touch_cycles);
   }
 
   // The call itself.
+  template <Mode mode>
   MSCOPE_FAST static uint8_t* run(const Op& op, uint8_t* block) {
+    if (mode == Mode::kRehearse) return reinterpret_cast<uint8_t*>(slots);
     void* made = nullptr;
     switch (op.kind) {
       case OpKind::kMalloc:
@@ -425,11 +493,13 @@ class Player {
   }
 
   // The slot, and the sum of what is live.
+  template <Mode mode>
   MSCOPE_FAST void settle(const Op& op, Slot* slot, const Slot& before, uint8_t* made) {
+    if (mode == Mode::kRehearse) slot = &rehearsed_slot_;
     int64_t change = 0;
     if (makes_block(op.kind) || op.kind == OpKind::kRealloc) {
       if (!made) [[unlikely]] {
-        ++counts().failed;
+        ++counts<mode>().failed;
         if (op.kind == OpKind::kRealloc) return;  // The old block lives on.
         *slot = {};
         return;
@@ -442,16 +512,17 @@ class Player {
     }
     ideal_ += change;
     if (ideal_ > max_ideal_) max_ideal_ = ideal_;
-    if (ideal_ - told_ideal_ > kIdealStep || told_ideal_ - ideal_ > kIdealStep) tell_ideal();
+    if (ideal_ - told_ideal_ > kIdealStep || told_ideal_ - ideal_ > kIdealStep) tell_ideal<mode>();
   }
 
+  template <Mode mode = Mode::kPlay>
   void tell_ideal() {
-    int64_t change = ideal_ - told_ideal_;
+    int64_t change = mode == Mode::kPlay ? ideal_ - told_ideal_ : 0;
     told_ideal_ = ideal_;
     int64_t all = board->ideal.fetch_add(change, std::memory_order_relaxed) + change;
     // Of several threads nobody knows the sum in between.
     int64_t highest = std::exchange(max_ideal_, ideal_);
-    if (alone_) all = highest;
+    if (alone_ && mode == Mode::kPlay) all = highest;
     int64_t most = board->max_ideal.load(std::memory_order_relaxed);
     while (all > most &&
            !board->max_ideal.compare_exchange_weak(most, all, std::memory_order_relaxed)) {
@@ -461,8 +532,9 @@ class Player {
   // --- Touching and checking.
 
   // What the program may have written to: of a realloc, only what was added.
+  template <Mode mode>
   MSCOPE_FAST void touch(const Op& op, const Slot& before, uint8_t* made) {
-    if (!made) return;
+    if (!made || mode == Mode::kRehearse) return;
     if (board->verify) [[unlikely]]
       return fill(op, before, made);
     uint64_t from = op.kind == OpKind::kRealloc ? before.size : 0;
@@ -527,11 +599,15 @@ class Player {
   ZSTD_DCtx* zstd_;
   size_t at_ = 0, count_ = 0;
   uint64_t done_ = 0;
+  uint64_t done_before_ = 0;  // When it began to count.
   bool alone_;
   int64_t ideal_ = 0, told_ideal_ = 0, max_ideal_ = 0;
   uint32_t until_sample_ = 1;
   uint64_t random_;
-  uint64_t interruptions_ = 0;
+  uint64_t interruptions_ = 0;  // When the operations were decoded.
+  uint32_t until_rehearsal_ = 0;
+  TrackCounts* rehearsed_;  // What a rehearsal counts and makes; nobody looks at it.
+  Slot rehearsed_slot_;
   uint64_t cpu_from_ = 0;
   Slot nothing_;
 };
@@ -600,25 +676,29 @@ void find_allocator() {
     give_up(Fault::kNoAligned);
 }
 
+// What it costs to read a clock, on average; without the times when something came in between.
+template <typename Clock>
+uint64_t cost_of(Clock&& clock) {
+  uint64_t least = UINT64_MAX, sum = 0, count = 0;
+  for (int i = 0; i < 4000; ++i) {
+    uint64_t from = clock(), took = clock() - from;
+    if (took < least) least = took;
+    if (took > 3 * least) continue;
+    sum += took;
+    ++count;
+  }
+  return (sum + count / 2) / count;
+}
+
 void calibrate() {
   uint64_t ns = clock_ns(), from = cycles_ordered();
   while (clock_ns() - ns < 20'000'000) {
   }
   board->cycles_per_ns =
       static_cast<double>(cycles_ordered() - from) / static_cast<double>(clock_ns() - ns);
-  timing_cycles = UINT64_MAX;
-  for (int i = 0; i < 1000; ++i) {
-    uint64_t t0 = cycles_before_loads();
-    uint64_t t1 = cycles_before_loads();
-    if (t1 - t0 < timing_cycles) timing_cycles = t1 - t0;
-  }
+  timing_cycles = cost_of(cycles_before_loads);
   board->timing_cycles = timing_cycles;
-  timing_ns = UINT64_MAX;
-  for (int i = 0; i < 1000; ++i) {
-    uint64_t t0 = thread_cpu_ns();
-    uint64_t t1 = thread_cpu_ns();
-    if (t1 - t0 < timing_ns) timing_ns = t1 - t0;
-  }
+  timing_ns = cost_of(thread_cpu_ns);
   if (board->speed > 0) cycles_per_tick = tail.ns_per_tick * board->cycles_per_ns / board->speed;
 }
 
@@ -631,6 +711,8 @@ int play(int workload_fd, int board_fd) {
   board = static_cast<Board*>(mmap(nullptr, static_cast<size_t>(board_bytes),
                                    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, board_fd, 0));
   if (board == MAP_FAILED) return 2;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != board->launcher) return 2;  // It has ended before that.
   read_workload(static_cast<uint64_t>(bytes) - sizeof tail, &tail, sizeof tail);
   if (tail.tracks != board->tracks) give_up(Fault::kBadWorkload);
   find_allocator();

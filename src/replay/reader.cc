@@ -41,8 +41,8 @@ bool is_workload(const std::string& path) {
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
   FileHead head = {};
-  bool is = read_at(fd, 0, &head, sizeof head) &&
-            std::equal(std::begin(head.magic), std::end(head.magic), kWorkloadMagic);
+  bool is =
+      read_at(fd, 0, &head, sizeof head) && memcmp(head.magic, kWorkloadMagic, kMagicName) == 0;
   close(fd);
   return is;
 }
@@ -59,8 +59,10 @@ Result<WorkloadReader> WorkloadReader::open(const std::string& path) {
 
   FileHead head = {};
   if (!read_at(reader.fd_, 0, &head, sizeof head) ||
-      !std::equal(std::begin(head.magic), std::end(head.magic), kWorkloadMagic))
+      memcmp(head.magic, kWorkloadMagic, kMagicName) != 0)
     return fail(path + " is not a workload (malloscope workload TRACE -o FILE makes one)");
+  if (memcmp(head.magic, kWorkloadMagic, sizeof kWorkloadMagic) != 0)
+    return fail(path + " is of another version of Malloscope: make it again from its trace");
   FileTail& tail = reader.tail_;
   std::string cut = path + " is cut or damaged: make it again from its trace";
   if (reader.bytes_ < sizeof head + sizeof tail ||
@@ -83,7 +85,9 @@ Result<WorkloadReader> WorkloadReader::open(const std::string& path) {
   if (tail.slots > UINT32_MAX || !std::isfinite(tail.ns_per_tick) || tail.ns_per_tick <= 0)
     return fail(cut);
   for (const TrackPlace& track : reader.tracks_)
-    if (track.most_free_slots > tail.slots) return fail(cut);
+    if (track.most_free_slots > tail.slots || track.births > kMostBirths ||
+        (track.births & (track.births - 1)) != 0)
+      return fail(cut);
   for (const ChunkPlace& place : reader.places_) {
     uint64_t stored = 0, raw = 0;
     for (int i = 0; i < kColumns; ++i) {
@@ -122,7 +126,8 @@ Result<void> WorkloadReader::read(
   };
   for (uint32_t track = 0; track < tail_.tracks; ++track) {
     std::vector<uint32_t> free_slots(tracks_[track].most_free_slots);
-    TrackDecoder decoder(free_slots, {tail_.slots, tail_.tracks});
+    std::vector<uint32_t> births(tracks_[track].births);
+    TrackDecoder decoder(free_slots, births, {tail_.slots, tail_.tracks});
     for (const ChunkPlace& place : places_) {
       if (place.track != track) continue;
       size_t stored_bytes = 0, raw_bytes = 0;

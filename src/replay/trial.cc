@@ -112,14 +112,22 @@ Running::Running(const WorkloadReader& workload, const Setup& setup, const Trial
   board_->sampling =
       static_cast<uint32_t>(std::clamp<uint64_t>(calls / kEnoughTimes, 1, kSampling));
   board_->preloaded = !setup.library.empty();
+  board_->launcher = getpid();
 
   // The numbers that they have in the player.
   constexpr int kWorkload = 3, kBoard = 4;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   // First out of the way, in case one is where the other is to be.
-  int workload_copy = fcntl(workload.fd(), F_DUPFD_CLOEXEC, 10);
-  int board_copy = fcntl(board_fd, F_DUPFD_CLOEXEC, 10);
+  int workload_copy = fcntl(workload.fd(), F_DUPFD_CLOEXEC, kBoard + 1);
+  int board_copy = fcntl(board_fd, F_DUPFD_CLOEXEC, kBoard + 1);
+  if (workload_copy < 0 || board_copy < 0) {
+    problem_ = fmt::format("the player cannot be given its files: {}", strerror(errno));
+    posix_spawn_file_actions_destroy(&actions);
+    for (int fd : {workload_copy, board_copy, board_fd})
+      if (fd >= 0) close(fd);
+    return;
+  }
   posix_spawn_file_actions_adddup2(&actions, workload_copy, kWorkload);
   posix_spawn_file_actions_adddup2(&actions, board_copy, kBoard);
   std::vector<std::string> words = {options.player, std::to_string(kWorkload),
@@ -231,11 +239,19 @@ uint64_t percentile(const uint64_t (&histogram)[kCycleBuckets], uint64_t weight,
   return 0;
 }
 
+double ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
 void add_up(const Board& board, Trial* trial) {
   auto all = std::make_unique<TrackCounts>();
   auto add = [](Timed* to, const Timed& from) {
     to->weight += from.weight;
     to->cycles += from.cycles;
+  };
+  auto add_work = [](Work* to, const Work& from) {
+    to->ops += from.ops;
+    to->cpu_ns += from.cpu_ns;
   };
   for (uint32_t i = 0; i < board.tracks; ++i) {
     const TrackCounts& track = board.track(i).counts;
@@ -245,6 +261,9 @@ void add_up(const Board& board, Trial* trial) {
     all->slow_waits += track.slow_waits;
     all->cpu_ns += track.cpu_ns;
     all->wait_cpu_ns += track.wait_cpu_ns;
+    all->ops += track.ops;
+    add_work(&all->decoding, track.decoding);
+    add_work(&all->rehearsing, track.rehearsing);
     add(&all->touches, track.touches);
     for (int k = 0; k < kCallGroups; ++k) {
       add(&all->groups[k], track.groups[k]);
@@ -259,9 +278,7 @@ void add_up(const Board& board, Trial* trial) {
   trial->ns_per_cycle = board.cycles_per_ns > 0 ? 1 / board.cycles_per_ns : 0;
   auto ns = [&](double cycles) { return static_cast<uint64_t>(cycles * trial->ns_per_cycle); };
   auto mean = [](const Timed& timed) {
-    return timed.weight == 0
-               ? 0
-               : static_cast<double>(timed.cycles) / static_cast<double>(timed.weight);
+    return ratio(static_cast<uint64_t>(std::max<int64_t>(0, timed.cycles)), timed.weight);
   };
   double allocator_cycles = 0;
   for (int k = 0; k < kCallGroups; ++k) {
@@ -280,10 +297,9 @@ void add_up(const Board& board, Trial* trial) {
   trial->failed = all->failed;
   trial->interrupted = all->interrupted;
   trial->slow_waits = all->slow_waits;
-  double rest = static_cast<double>(trial->cpu_ns) - static_cast<double>(trial->allocator_ns) -
-                static_cast<double>(trial->touch_ns) - static_cast<double>(trial->wait_ns);
-  if (trial->calls > 0)
-    trial->player_ns_per_call = std::max(0.0, rest / static_cast<double>(trial->calls));
+  trial->player_ns_per_call = (ratio(all->decoding.cpu_ns, all->decoding.ops) +
+                               ratio(all->rehearsing.cpu_ns, all->rehearsing.ops)) *
+                              ratio(all->ops, trial->calls);
 }
 
 }  // namespace
@@ -324,9 +340,10 @@ Trial run_trial(const WorkloadReader& workload, const Setup& setup, const TrialO
       if (now != progress) {
         progress = now;
         since = clock_ns();
-      } else if (options.patience_ns != 0 && clock_ns() - since > options.patience_ns) {
-        trial.error = fmt::format("it made no progress for {} s after {} operations, and was ended",
-                                  options.patience_ns / 1'000'000'000, progress);
+      } else if (clock_ns() - since > options.patience_ns) {
+        trial.error =
+            fmt::format("it made no progress for {:.3g} s after {} operations, and was ended",
+                        static_cast<double>(options.patience_ns) * 1e-9, progress);
         return false;
       }
     }
@@ -364,6 +381,9 @@ Trial run_trial(const WorkloadReader& workload, const Setup& setup, const TrialO
   trial.max_ideal_bytes = static_cast<uint64_t>(std::max<int64_t>(0, board.max_ideal.load()));
   trial.end_ideal_bytes = static_cast<uint64_t>(std::max<int64_t>(0, board.ideal.load()));
   add_up(board, &trial);
+  if (options.verify && trial.failed > 0)
+    trial.error = fmt::format("{} of {} calls found no memory, though the recorded ones had",
+                              trial.failed, trial.calls);
   player.set(State::kMayExit);
   trial.samples = thin_out(trial.samples, kMostSamples);
   return trial;

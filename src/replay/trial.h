@@ -21,7 +21,7 @@ struct TrialOptions {
   double speed = 0;  // 0: as fast as it goes; 1: as recorded.
   uint64_t trim_every_ns = 0;
   uint64_t interval_ns = 5'000'000;       // Between two looks at its memory.
-  uint64_t patience_ns = 60'000'000'000;  // Without any progress; 0: for ever.
+  uint64_t patience_ns = 60'000'000'000;  // Without any progress.
 };
 
 // What was seen at one moment.

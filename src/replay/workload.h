@@ -86,12 +86,13 @@ struct Op {
 
 // The file: a FileHead, then chunks, then a ChunkPlace for each of them, then a TrackPlace for each
 // track, then a FileTail. Numbers are little-endian.
-inline constexpr char kWorkloadMagic[8] = {'M', 'W', 'O', 'R', 'K', '0', '1', '\n'};
+inline constexpr char kWorkloadMagic[8] = {'M', 'W', 'O', 'R', 'K', '0', '2', '\n'};
+inline constexpr int kMagicName = 5;  // The version stands behind that.
 inline constexpr char kTailMagic[8] = {'M', 'W', 'O', 'R', 'K', 'e', 'n', 'd'};
 inline constexpr uint32_t kMaxTracks = 1 << 14;
 inline constexpr uint32_t kMaxChunkOps = 1 << 15;
-// A chunk is four columns, each one a zstd frame: see codec.h.
-inline constexpr int kColumns = 4;
+// A chunk is six columns, each one a zstd frame: see codec.h.
+inline constexpr int kColumns = 6;
 
 struct FileHead {
   char magic[8];
@@ -106,13 +107,14 @@ struct ChunkPlace {
   uint32_t track = 0;
   uint64_t checksum = 0;  // XXH3 of the stored bytes.
 };
-static_assert(sizeof(ChunkPlace) == 56);
+static_assert(sizeof(ChunkPlace) == 72);
 
 struct TrackPlace {
   uint64_t ops = 0;
   uint64_t most_free_slots = 0;  // On its stack.
+  uint64_t births = 0;           // That it remembers; 0 or a power of two.
 };
-static_assert(sizeof(TrackPlace) == 16);
+static_assert(sizeof(TrackPlace) == 24);
 
 // What is to be known before the first operation.
 struct FileTail {
@@ -135,7 +137,7 @@ struct FileTail {
   uint64_t failed_calls = 0;   // They had failed.
   uint64_t unknown_frees = 0;  // Of blocks that were not allocated in the recording.
   uint64_t mapping_calls = 0;  // mmap and its like, by the program itself.
-  uint64_t inversions = 0;     // Put right: an address was given out again before its free.
+  uint64_t inversions = 0;     // Orders that cannot have been, put right.
   uint64_t lost_events = 0;    // The recording had lost them.
   uint64_t checksum = 0;       // XXH3 of the places, then of this with 0 here and below.
   char magic[8];

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -22,9 +23,10 @@ void put(std::vector<uint8_t>* column, uint64_t value) {
   column->resize(static_cast<size_t>(put_varint(column->data() + old, value) - column->data()));
 }
 
-void put_slot(std::vector<uint8_t>* column, TrackMemory* memory, uint32_t slot) {
-  put(column, zigzag(int64_t{slot} - int64_t{memory->last_slot}));
-  memory->last_slot = slot;
+void put_slot(std::vector<uint8_t> (&columns)[kColumns], uint64_t number) {
+  columns[kSlotLowColumn].push_back(static_cast<uint8_t>(number));
+  columns[kSlotMiddleColumn].push_back(static_cast<uint8_t>(number >> 8));
+  put(&columns[kSlotHighColumn], number >> 16);
 }
 
 }  // namespace
@@ -50,54 +52,73 @@ WorkloadWriter::~WorkloadWriter() {
   if (fd_ >= 0) close(fd_);
 }
 
+void WorkloadWriter::give_birth(uint32_t track, uint32_t slot) {
+  if (slot >= births_.size())
+    births_.resize(std::max<size_t>(slot + size_t{1}, births_.size() * 2));
+  births_[slot] = {track, ++tracks_[track]->births};
+}
+
+// Returns what the tag says of it.
+uint8_t WorkloadWriter::put_age(uint32_t track, uint32_t slot) {
+  Track& self = *tracks_[track];
+  const Birth& birth = births_[slot];
+  uint64_t age = self.births - birth.number;
+  if (birth.track != track || age >= kMostBirths) {
+    put_slot(self.columns, slot);
+    return kElsewhere;
+  }
+  if (age < kFresh) return static_cast<uint8_t>(age);
+  put_slot(self.columns, age - kFresh);
+  return kOld;
+}
+
 void WorkloadWriter::append(uint32_t number, const Op& op) {
   while (number >= tracks_.size()) tracks_.push_back(std::make_unique<Track>());
   Track& track = *tracks_[number];
-  TrackMemory& memory = track.memory;
+  std::vector<uint8_t>& sizes = track.columns[kSizeColumn];
   auto tag = static_cast<uint8_t>(op.kind);
   if (is_call(op.kind)) {
-    put(&track.columns[kTimeColumn], op.tick - memory.tick);
-    memory.tick = op.tick;
+    put(&track.columns[kTimeColumn], op.tick - track.tick);
+    track.tick = op.tick;
   }
   switch (op.kind) {
     case OpKind::kMalloc:
     case OpKind::kCalloc:
-      put(&track.columns[kSizeColumn], op.size);
-      memory.made(op.slot);
+      put(&sizes, op.size);
+      give_birth(number, op.slot);
       break;
     case OpKind::kMemalign:
     case OpKind::kAlignedAlloc:
     case OpKind::kPosixMemalign:
-      put(&track.columns[kSizeColumn], op.size);
-      put(&track.columns[kSizeColumn], op.alignment_log2);
-      memory.made(op.slot);
+      put(&sizes, op.size);
+      put(&sizes, op.alignment_log2);
+      give_birth(number, op.slot);
       break;
     case OpKind::kRealloc:
     case OpKind::kReallocToFree:
     case OpKind::kFree: {
-      uint8_t age = op.fresh ? kAgeFresh : memory.age_of(op.slot);
+      uint8_t age = op.fresh ? kFresh : put_age(number, op.slot);
       tag = static_cast<uint8_t>(tag | age << kAgeShift);
-      if (age == kAgeUnknown) put_slot(&track.columns[kSlotColumn], &memory, op.slot);
       if (op.kind == OpKind::kRealloc) {
-        put(&track.columns[kSizeColumn], op.size);
-        memory.made(op.slot);
+        put(&sizes, op.size);
+        give_birth(number, op.slot);
       }
       break;
     }
     case OpKind::kWait:
-      put(&track.columns[kSizeColumn], zigzag(static_cast<int64_t>(op.size - memory.last_wait)));
-      memory.last_wait = op.size;
-      put(&track.columns[kSlotColumn], op.track);
+      put(&sizes, zigzag(static_cast<int64_t>(op.size - track.last_wait)));
+      track.last_wait = op.size;
+      put_slot(track.columns, op.track);
       break;
     case OpKind::kNewSlots:
-      put(&track.columns[kSizeColumn], op.size);
-      put_slot(&track.columns[kSlotColumn], &memory, op.slot);
+      put(&sizes, op.size);
+      put_slot(track.columns, op.slot);
       break;
     case OpKind::kDropSlots:
-      put(&track.columns[kSizeColumn], op.size);
+      put(&sizes, op.size);
       break;
     case OpKind::kTakeSlot:
-      put_slot(&track.columns[kSlotColumn], &memory, op.slot);
+      put_slot(track.columns, op.slot);
       break;
     case OpKind::kFreeNull:
     case OpKind::kNextThread:
@@ -156,8 +177,12 @@ void WorkloadWriter::write(const void* bytes, size_t size) {
   }
 }
 
-Result<FileTail> WorkloadWriter::finish(FileTail tail, const std::vector<TrackPlace>& tracks) {
-  for (uint32_t i = 0; i < tracks_.size(); ++i) end_chunk(i);
+Result<FileTail> WorkloadWriter::finish(FileTail tail, std::vector<TrackPlace> tracks) {
+  for (uint32_t i = 0; i < tracks_.size(); ++i) {
+    end_chunk(i);
+    if (uint64_t births = tracks_[i]->births)
+      tracks[i].births = std::min(std::bit_ceil(births), kMostBirths);
+  }
   tail.chunks = places_.size();
   tail.places_offset = written_;
   tail.tracks = static_cast<uint32_t>(tracks.size());

@@ -31,18 +31,27 @@ class WorkloadWriter {
   // one that the track's stack has on top: see workload.h.
   void append(uint32_t track, const Op& op);
 
-  // Fills in what the writer knows of the tail, writes what is left, and closes the file.
-  Result<FileTail> finish(FileTail tail, const std::vector<TrackPlace>& tracks);
+  // Fills in what the writer knows of the tail and the tracks, writes what is left, and closes the
+  // file.
+  Result<FileTail> finish(FileTail tail, std::vector<TrackPlace> tracks);
 
   uint64_t bytes() const { return written_; }
 
  private:
   struct Track {
-    TrackMemory memory;
     std::vector<uint8_t> columns[kColumns];
     uint32_t ops = 0;
+    uint64_t tick = 0, last_wait = 0;
+    uint64_t births = 0;
+  };
+  // Who made a slot's block, and which of its maker's it was.
+  struct Birth {
+    uint32_t track = 0;
+    uint64_t number = 0;  // From 1 on.
   };
 
+  void give_birth(uint32_t track, uint32_t slot);
+  uint8_t put_age(uint32_t track, uint32_t slot);
   void end_chunk(uint32_t track);
   void write(const void* bytes, size_t size);
 
@@ -50,6 +59,7 @@ class WorkloadWriter {
   std::string path_;
   std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> zstd_;
   std::vector<std::unique_ptr<Track>> tracks_;
+  std::vector<Birth> births_;  // By slot.
   std::vector<ChunkPlace> places_;
   std::vector<uint8_t> stored_;
   uint64_t written_ = 0;
