@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "output/fitted_names.h"
 #include "output/module_names.h"
 #include "output/style.h"
 #include "output/words.h"
@@ -90,6 +91,7 @@ class TextWriter {
       return;
     }
     measure(table);
+    fit_names(table);
     write_heads(table);
     for (const analyze::TableRow& row : table.rows) {
       if (row.begins_block && &row != &table.rows.front()) sink_.write("\n");
@@ -195,29 +197,52 @@ class TextWriter {
     return frame.function.starts_with(module + "+0x") ? "" : module;
   }
 
-  std::string frame_text(const Cell& cell, const analyze::TableRow& row, size_t used) const {
-    const auto* frame = std::get_if<NamedFrame>(&cell);
-    if (!frame) return cell_text(cell, Kind::kText);
+  struct FrameLine {
+    std::string indent, name, place;
+    size_t room;  // For the name.
+  };
+  FrameLine lay_out(const NamedFrame& frame, const analyze::TableRow& row, size_t used) const {
     // A deep tree would leave no room for names: from there on only its depth is told.
     constexpr unsigned kDeepest = 20;
     std::string indent(std::min(row.depth, kDeepest) * 2, ' ');
     if (row.depth > kDeepest) indent += fmt::format("({}) ", row.depth);
     size_t room = options_.width > used + indent.size() ? options_.width - used - indent.size() : 0;
     room = std::max<size_t>(room, 30);
-    std::string name = printable(frame->function), place = place_text(*frame, module_of(*frame));
+    std::string name = printable(frame.function), place = place_text(frame, module_of(frame));
+    if (options_.full_names) return {indent, name, place, columns(name)};
     auto too_long = [&] { return columns(name) + 2 + columns(place) > room; };
-    if (!options_.full_names) {
-      // First the library goes, unless it may be all that two rows differ in; then of the name
-      // what its ends do not tell.
-      if (too_long() && !frame->file.empty() && !modules_.is_ambiguous(frame->module))
-        place = place_text(*frame, "");
-      if (too_long() && columns(place) > room / 3)
-        place = cut_beginning(place, std::max<size_t>(room / 3, 10));
-      size_t left = std::max<size_t>(room > columns(place) + 2 ? room - columns(place) - 2 : 0, 20);
-      if (columns(name) > left) name = cut_middle(symbols::fitted_name(name, left), left);
+    // First the library goes, unless it may be all that two rows differ in; then of the name
+    // what its ends do not tell.
+    if (too_long() && !frame.file.empty() && !modules_.is_ambiguous(frame.module))
+      place = place_text(frame, "");
+    if (too_long() && columns(place) > room / 3)
+      place = cut_beginning(place, std::max<size_t>(room / 3, 10));
+    room = std::max<size_t>(room > columns(place) + 2 ? room - columns(place) - 2 : 0, 20);
+    return {indent, name, place, room};
+  }
+
+  void fit_names(const analyze::Table& table) {
+    names_ = {};
+    size_t used = 2;
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      if (!is_shown(c)) continue;
+      for (const analyze::TableRow& row : table.rows)
+        if (const auto* frame =
+                c < row.cells.size() ? std::get_if<NamedFrame>(&row.cells[c]) : nullptr) {
+          FrameLine line = lay_out(*frame, row, used);
+          names_.add(line.name, line.room);
+        }
+      used += 2 + widths_[c];
     }
-    return indent + (row.main ? style_.name(name) : name) +
-           (place.empty() ? "" : "  " + style_.dim(place));
+  }
+
+  std::string frame_text(const Cell& cell, const analyze::TableRow& row, size_t used) const {
+    const auto* frame = std::get_if<NamedFrame>(&cell);
+    if (!frame) return cell_text(cell, Kind::kText);
+    FrameLine line = lay_out(*frame, row, used);
+    std::string name = names_.of(line.name, line.room);
+    return line.indent + (row.main ? style_.name(name) : name) +
+           (line.place.empty() ? "" : "  " + style_.dim(line.place));
   }
 
   void write_stack(const std::vector<NamedFrame>& stack) {
@@ -240,6 +265,7 @@ class TextWriter {
   std::vector<bool> shown_;  // Beside widths_.
   std::string gone_;         // Columns that were left out for want of room.
   ModuleNames modules_;      // Of the table.
+  FittedNames names_;
 };
 
 }  // namespace

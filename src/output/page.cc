@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <set>
 
+#include "output/fitted_names.h"
 #include "output/losses.h"
 #include "output/module_names.h"
 #include "output/style.h"
@@ -262,7 +263,14 @@ class Page {
     line();
     line(style_.bold(list.title));
     const size_t function_width = width_ - (is_narrow() ? 26 : 28 + library_width_) - place_width_;
-    for (const Site* site : list.sites) {
+    std::vector<std::string_view> functions;
+    for (const Site* site : list.sites)
+      functions.push_back(reading_.frames().frame(site->frame).function);
+    std::vector<std::string> shown = symbols::short_names(functions, function_width);
+    FittedNames names;
+    for (std::string& name : shown) names.add(name = printable(name), function_width);
+    for (size_t i = 0; i < list.sites.size(); ++i) {
+      const Site* site = list.sites[i];
       const analyze::Frame& frame = reading_.frames().frame(site->frame);
       uint64_t amount = analyze::value(site->amounts, list.metric);
       std::string note;
@@ -272,8 +280,7 @@ class Page {
       constexpr size_t kLeastName = 12;
       if (function_width < kLeastName + note.size()) note.clear();
       size_t room = function_width - note.size();
-      std::string function = cut_middle(
-          printable(symbols::fitted_name(symbols::short_name(frame.function, room), room)), room);
+      std::string function = names.of(shown[i], room);
       size_t used = columns(function) + note.size();
       line("  " + right(list.metric == Metric::kCalls ? grouped(amount) : bytes_text(amount), 12) +
            right(percent_text(amount, list.whole), 8) + "  " + style_.name(function) + note +

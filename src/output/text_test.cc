@@ -420,6 +420,18 @@ TEST(AnswerText, CutsNoTwoRowsToTheSame) {
   EXPECT_TRUE(has(text, "load  load.c:4 [git-core/git]")) << text;
 }
 
+TEST(AnswerText, KeepsTheTemplateArgumentsThatNamesDifferIn) {
+  std::string front = "a_library::Container<a_library::detail::";
+  std::string text = as_text(answer_of({{front + "Node>::grow_to", "", 0, ""},
+                                        {front + "Leaf>::grow_to", "", 0, ""},
+                                        {"another::Thing<std::pair<long, short>>::go", "", 0, ""}}),
+                             42);
+  EXPECT_TRUE(has(text, "Node>::grow_to\n")) << text;
+  EXPECT_TRUE(has(text, "Leaf>::grow_to\n")) << text;
+  EXPECT_TRUE(has(text, "  another::Thing<std::pair<...>>::go\n")) << text;
+  for (const std::string& line : lines_of(text)) EXPECT_LE(line.size(), 42u);
+}
+
 TEST(AnswerText, LeavesALineBetweenBlocks) {
   analyze::Answer answer = answer_of({{"a", "", 0, ""}, {"b", "", 0, ""}, {"c", "", 0, ""}});
   for (size_t row : {0, 2}) answer.tables[0].rows[row].begins_block = true;
