@@ -262,20 +262,23 @@ class Stream {
     // Within an epoch one thread's definition may stand before that of the older stack it
     // builds on, which another thread made; so they are kept until the epoch is whole.
     return decoders_[id - 1].decode(in, [&](const wire::StackDefinition& d) {
-      definitions_.push_back({id - 1, d});
+      definitions_.push_back({id - 1, d.id, d.owner, d.kept, d.generation, d.flags,
+                              static_cast<uint32_t>(d.fresh.size()), fresh_.size()});
+      fresh_.insert(fresh_.end(), d.fresh.begin(), d.fresh.end());
       return true;
     });
   }
 
   bool define_stacks() {
     std::sort(definitions_.begin(), definitions_.end(), [](const auto& a, const auto& b) {
-      return a.image != b.image ? a.image < b.image : a.definition.id < b.definition.id;
+      return a.image != b.image ? a.image < b.image : a.id < b.id;
     });
     bool all = true;
-    for (const auto& [owner, d] : definitions_)
-      all &= tables_.images[owner].stacks.define(d.id, d.owner, d.kept, d.generation, d.flags,
-                                                 d.fresh.data(), d.fresh.size());
-    definitions_.clear();
+    for (const Pending& d : definitions_)
+      all &= tables_.images[d.image].stacks.define(d.id, d.owner, d.kept, d.generation, d.flags,
+                                                   fresh_.data() + d.first, d.count);
+    definitions_ = std::vector<Pending>();  // Most come early, and then the memory is for others.
+    fresh_ = std::vector<uint64_t>();
     return all;
   }
 
@@ -385,9 +388,11 @@ class Stream {
     return **found;
   }
 
-  struct Pending {
+  struct Pending {  // A StackDefinition, its frames in `fresh_`.
     uint64_t image;
-    wire::StackDefinition definition;
+    StackId id, owner;
+    uint32_t kept, generation, flags, count;
+    size_t first;
   };
 
   std::string path_;
@@ -401,6 +406,7 @@ class Stream {
   std::vector<uint64_t> ends_;
   std::vector<wire::StackDecoder> decoders_;
   std::vector<Pending> definitions_;
+  std::vector<uint64_t> fresh_;
   wire::EventDecoder decoder_;
   std::vector<Undecoded> undecoded_;  // Of this epoch.
   std::vector<std::unique_ptr<Decoded>> decoded_;
