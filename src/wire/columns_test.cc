@@ -50,6 +50,22 @@ Event random_event(std::mt19937_64& random, uint64_t* tick) {
   return e;
 }
 
+void expect_same(const std::vector<Event>& wanted, const std::vector<Event>& given) {
+  ASSERT_EQ(wanted.size(), given.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const Event &a = wanted[i], &b = given[i];
+    ASSERT_EQ(a.tick, b.tick) << i;
+    ASSERT_EQ(a.address, b.address) << i;
+    ASSERT_EQ(a.size, b.size) << i;
+    ASSERT_EQ(a.other, b.other) << i;
+    ASSERT_EQ(a.stack, b.stack) << i;
+    ASSERT_EQ(a.image, b.image) << i;
+    ASSERT_EQ(a.thread, b.thread) << i;
+    ASSERT_EQ(a.kind, b.kind) << i;
+    ASSERT_EQ(a.op, b.op) << i;
+  }
+}
+
 TEST(Columns, GiveBackEveryFieldOfEveryEvent) {
   std::mt19937_64 random(1);
   EventEncoder encoder;
@@ -71,19 +87,7 @@ TEST(Columns, GiveBackEveryFieldOfEveryEvent) {
     }
     DecodedChunk back;
     ASSERT_TRUE(decoder.decode(encoder.finish(), &back));
-    ASSERT_EQ(back.events.size(), events.size());
-    for (size_t i = 0; i < events.size(); ++i) {
-      const Event &a = events[i], &b = back.events[i];
-      ASSERT_EQ(a.tick, b.tick) << i;
-      ASSERT_EQ(a.address, b.address) << i;
-      ASSERT_EQ(a.size, b.size) << i;
-      ASSERT_EQ(a.other, b.other) << i;
-      ASSERT_EQ(a.stack, b.stack) << i;
-      ASSERT_EQ(a.image, b.image) << i;
-      ASSERT_EQ(a.thread, b.thread) << i;
-      ASSERT_EQ(a.kind, b.kind) << i;
-      ASSERT_EQ(a.op, b.op) << i;
-    }
+    expect_same(events, back.events);
   }
 }
 
@@ -116,17 +120,7 @@ TEST(Columns, AreTheSameInParts) {
       }
       thread = raw(parts.events[before].thread);
     }
-    ASSERT_EQ(parts.events.size(), whole.events.size());
-    for (size_t i = 0; i < whole.events.size(); ++i) {
-      const Event &a = whole.events[i], &b = parts.events[i];
-      ASSERT_EQ(a.tick, b.tick) << i;
-      ASSERT_EQ(a.address, b.address) << i;
-      ASSERT_EQ(a.size, b.size) << i;
-      ASSERT_EQ(a.other, b.other) << i;
-      ASSERT_EQ(a.stack, b.stack) << i;
-      ASSERT_EQ(a.thread, b.thread) << i;
-      ASSERT_EQ(a.kind, b.kind) << i;
-    }
+    expect_same(whole.events, parts.events);
   }
 }
 
