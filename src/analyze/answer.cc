@@ -61,6 +61,7 @@ void arrange(Table* table, const std::vector<std::string>& keys) {
     // What a row is about stays, wherever it is asked for.
     Column::Kind kind = columns.back().kind;
     columns.back().may_go = false;
+    columns.back().asked = true;
     bool stays =
         kind == Column::Kind::kFrame || (kind == Column::Kind::kStack && columns.back().shown);
     columns.back().shown = i < shown || stays;

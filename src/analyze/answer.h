@@ -66,6 +66,7 @@ struct Column {
   Kind kind = Kind::kCount;
   bool shown = true;    // As text, unless --columns says otherwise; JSON has all.
   bool may_go = false;  // The last of these goes first where a line has no room for all.
+  bool asked = false;   // By --columns: it stays.
 };
 
 struct TableRow {

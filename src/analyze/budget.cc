@@ -155,6 +155,8 @@ Result<std::vector<Limit>> limits_of_file(const std::string& path) {
     if (line.empty() || line.starts_with('#')) continue;
     size_t space = line.find_first_of(" \t");
     std::string_view name = line.substr(0, space);
+    // A pattern may have anything in it.
+    if (name != kind_of(What::kLeaksWithin).name) line = trimmed(line.substr(0, line.find(" #")));
     std::string said = fmt::format("{}:{}: {}", path, number, name.substr(0, 200));
     if (space == line.npos)
       return fail(fmt::format("{} needs a value behind it, such as: max-peak 512M", said));

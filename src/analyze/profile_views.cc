@@ -232,6 +232,7 @@ std::vector<size_t> ordered(const CallTree& tree, const CallGraph& graph,
 static std::string share_note(const CallTree& tree, Metric metric) {
   uint64_t shown = value(tree.total(), metric), all = value(tree.unfiltered(), metric);
   if (shown == all) return "";
+  if (shown == 0) return "Nothing matches the filters.";
   return fmt::format("The filters let {} through.", percent_text(shown, all));
 }
 

@@ -199,11 +199,17 @@ std::string Reading::remark(const std::string& module_path) {
   return "";
 }
 
+bool is_ours(std::string_view module_path) {
+  return module_path.substr(module_path.rfind('/') + 1).starts_with("libmalloscope");
+}
+
 std::vector<std::string> Reading::missing_names() const {
   std::vector<std::string> sentences;
-  for (const symbols::ModuleFile& module : modules_)
-    if (std::string why = naming_->nameless(module) ? naming_->remark(module) : ""; !why.empty())
+  for (const symbols::ModuleFile& module : modules_) {
+    if (is_ours(module.path) || !naming_->nameless(module)) continue;
+    if (std::string why = naming_->remark(module); !why.empty())
       sentences.push_back(std::move(why));
+  }
   constexpr size_t kMost = 3;
   if (sentences.size() > kMost + 1) {
     std::string rest =

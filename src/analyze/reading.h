@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/accounts.h"
@@ -17,6 +18,9 @@
 #include "trace/tables.h"
 
 namespace malloscope::analyze {
+
+// Whether it is the recorder's own library.
+bool is_ours(std::string_view module_path);
 
 class Reading {
  public:

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "analyze/call_graph.h"
 #include "analyze/profile_views.h"
@@ -12,6 +13,8 @@
 namespace malloscope::analyze {
 
 using Kind = Column::Kind;
+
+static constexpr size_t kMostEdges = 10;  // Of a function, as text.
 
 Answer callers_and_callees(Reading* reading, const Query& query, const ProfileOptions& options) {
   CallTree tree(reading, query);
@@ -56,19 +59,38 @@ Answer callers_and_callees(Reading* reading, const Query& query, const ProfileOp
   for (size_t rank = 0; rank < blocks; ++rank) {
     const GraphFunction& f = graph.functions[order[rank]];
     size_t first = table.rows.size();
+    auto add = [&](bool caller, uint64_t amount, NamedFrame frame, bool several = false) {
+      TableRow row;
+      row.main = false;
+      row.depth = 1;
+      row.cells = {std::string(),
+                   fmt::format("{}{}", several ? "other " : "", caller ? "caller" : "callee"),
+                   amount,
+                   Share{amount, value(f.cumulative, metric)},
+                   std::monostate{},
+                   std::move(frame)};
+      table.rows.push_back(std::move(row));
+    };
+    // The heaviest stand next to the function; of many, the rest are one line.
     auto add_edges = [&](std::vector<const GraphEdge*>& edges, bool are_callers) {
       by_weight(edges, are_callers);
-      for (const GraphEdge* edge : edges) {
-        uint64_t amount = value(edge->amounts, metric);
-        SymbolId other = are_callers ? edge->caller : edge->callee;
-        TableRow row;
-        row.main = false;
-        row.depth = 1;
-        row.cells = {std::string(),    std::string(are_callers ? "caller" : "callee"),
-                     amount,           Share{amount, value(f.cumulative, metric)},
-                     std::monostate{}, named(tree.symbol(other))};
-        table.rows.push_back(std::move(row));
-      }
+      bool many = options.top > 0 && edges.size() > kMostEdges + 1;
+      std::span<const GraphEdge* const> listed(edges), rest;
+      if (many && are_callers)
+        rest = listed.first(edges.size() - kMostEdges), listed = listed.last(kMostEdges);
+      else if (many)
+        rest = listed.subspan(kMostEdges), listed = listed.first(kMostEdges);
+      auto add_rest = [&] {
+        uint64_t amount = 0;
+        for (const GraphEdge* edge : rest) amount += value(edge->amounts, metric);
+        if (!rest.empty())
+          add(are_callers, amount, {fmt::format("({} others)", rest.size()), "", 0, ""}, true);
+      };
+      if (are_callers) add_rest();
+      for (const GraphEdge* edge : listed)
+        add(are_callers, value(edge->amounts, metric),
+            named(tree.symbol(are_callers ? edge->caller : edge->callee)));
+      if (!are_callers) add_rest();
     };
     add_edges(callers[order[rank]], true);
     uint64_t all = value(f.cumulative, metric);

@@ -124,7 +124,7 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
     if (unknown) groups.push_back(std::move(fresh));
     Group& group = groups[place->second];
     group.amounts += row.amounts;
-    ++group.stacks;
+    group.stacks += value(row.amounts, options.metric) > 0;
     total += row.amounts;
   });
 

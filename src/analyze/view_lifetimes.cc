@@ -92,9 +92,10 @@ class LifetimesView : public View, public HeapObserver {
           fmt::format("None of {} was freed", count_text(all.blocks, "block", "blocks"));
     else
       answer.headline = fmt::format(
-          "Half of the blocks live no longer than {}, nine in ten {}; {} of {} are never freed",
-          at_least_a_tick(all.ended_ns.quantile(0.5)), at_least_a_tick(all.ended_ns.quantile(0.9)),
-          percent_text(all.never_freed, all.blocks), grouped(all.blocks));
+          "Half of the blocks {}live no longer than {}, nine in ten {}; {} of {} are never freed",
+          all.never_freed > 0 ? "that are freed " : "", at_least_a_tick(all.ended_ns.quantile(0.5)),
+          at_least_a_tick(all.ended_ns.quantile(0.9)), percent_text(all.never_freed, all.blocks),
+          grouped(all.blocks));
     answer.facts = {{"blocks", all.blocks},
                     {"never_freed", all.never_freed},
                     {"median_ns", all.ended_ns.quantile(0.5)},

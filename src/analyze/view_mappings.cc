@@ -92,7 +92,8 @@ class MappingsView : public View, public HeapObserver {
       answer.tables.push_back(table("allocator_sites", "Mapped by the allocator itself", sites,
                                     found, heaviest, &Both::allocator, all));
     answer.notes.push_back(
-        "Mapped is address space in whole pages, not all of it need be resident; what the loader "
+        "What is still mapped is address space in whole pages; asked for is what mmap was called "
+        "with, ever. Not all of it need be resident; what the loader "
         "and glibc's malloc map inside themselves is not seen.");
     return answer;
   }
@@ -109,7 +110,7 @@ class MappingsView : public View, public HeapObserver {
                      {"share", "", Kind::kShare},
                      {"ranges", "ranges", Kind::kCount},
                      {"calls", "calls", Kind::kCount},
-                     {"mapped_bytes", "mapped in all", Kind::kBytes},
+                     {"mapped_bytes", "asked for", Kind::kBytes},
                      {"frame", "site", Kind::kFrame},
                      {"stack", "", Kind::kStack, false}};
     std::vector<size_t> order;

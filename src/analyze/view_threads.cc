@@ -83,8 +83,8 @@ class ThreadsView : public View, public HeapObserver {
                      {"reallocations", "reallocs", Kind::kCount, false},
                      {"live_bytes", "live", Kind::kBytes, false},
                      {"own_frees", "frees own", Kind::kCount},
-                     {"frees_of_others", "frees others'", Kind::kCount},
-                     {"freed_by_others", "freed by others", Kind::kCount},
+                     {"frees_of_others", "of others", Kind::kCount},
+                     {"freed_by_others", "by others", Kind::kCount},
                      {"pid", "", Kind::kCount, false},
                      {"thread", "thread", Kind::kText},
                      {"frame", "allocates most in", Kind::kFrame}};

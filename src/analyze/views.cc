@@ -158,7 +158,9 @@ void add_clock_note(const Reading& reading, Answer* answer) {
 
 void add_filter_note(uint64_t shown, uint64_t whole, Answer* answer) {
   if (shown == whole) return;
-  answer->notes.push_back(fmt::format("The filters let {} through.", percent_text(shown, whole)));
+  answer->notes.push_back(
+      shown == 0 ? "Nothing matches the filters."
+                 : fmt::format("The filters let {} through.", percent_text(shown, whole)));
 }
 
 }  // namespace malloscope::analyze

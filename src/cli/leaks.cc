@@ -133,6 +133,7 @@ int main_leaks(const Words& words) {
 
   int exit_code = kOk;
   std::set<analyze::FunctionsHash> known;
+  std::vector<std::string> unnamed;  // In the trace to compare with.
   if (!options.against.empty()) {
     analyze::Query everybody = *query;
     everybody.selection = {};  // Another run has other numbers.
@@ -140,6 +141,7 @@ int main_leaks(const Words& words) {
     if (!other) return exit_code;
     for (const analyze::Leak& leak : other->leaks.found)
       known.insert(functions_of(leak, other->reading->frames()));
+    unnamed = other->reading->missing_names();
     view.known = &known;
   }
   auto found = look(options.trace, options, *query, view.within, *suppressions, &exit_code);
@@ -159,6 +161,10 @@ int main_leaks(const Words& words) {
   exit_code = print_answer(found->reading.get(), std::move(answer), shape, options.json,
                            options.color, query->full_names);
   if (exit_code != kOk) return exit_code;
+  if (fresh.unique > 0 && !unnamed.empty())
+    return complain(kUnreadable,
+                    fmt::format("{} cannot be compared with, since names are missing: {}",
+                                options.against, unnamed.front()));
   std::string sentence = finding(options, max_bytes, found->leaks, fresh, *found->bad_frees);
   if (!sentence.empty()) return complain(kFinding, sentence);
   bool judged = options.fail || max_bytes || view.known;

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -154,18 +155,38 @@ int print(analyze::Answer answer, const analyze::Shape& shape, bool json,
 
 }  // namespace
 
+// Why some of what is listed has addresses for names.
+static void add_remarks(analyze::Reading* reading, analyze::Answer* answer) {
+  constexpr size_t kMost = 3;
+  std::set<std::string> asked;
+  for (const analyze::Table& table : answer->tables)
+    for (const analyze::TableRow& row : table.rows)
+      for (const analyze::Cell& cell : row.cells) {
+        const auto* frame = std::get_if<analyze::NamedFrame>(&cell);
+        if (!frame || frame->function.find("+0x") == std::string::npos || asked.size() >= kMost ||
+            analyze::is_ours(frame->module) || !asked.insert(frame->module).second)
+          continue;
+        std::string why = reading->remark(frame->module);
+        if (!why.empty() && std::ranges::find(answer->notes, why) == answer->notes.end())
+          answer->notes.push_back(std::move(why));
+      }
+}
+
 int print_answer(analyze::Reading* reading, analyze::Answer answer, const analyze::Shape& shape,
                  bool json, Color color, bool full_names) {
   for (std::string& sentence : reading->missing_names())
     answer.notes.push_back(std::move(sentence));
-  return print(std::move(answer), shape, json,
-               {wants_color(color, stdout), terminal_width(stdout), full_names},
-               [&](output::JsonWriter* writer) { output::write_json_preamble(*reading, writer); });
+  add_remarks(reading, &answer);
+  return print(
+      std::move(answer), shape, json,
+      {wants_color(color, stdout), terminal_width(stdout), full_names, isatty(STDOUT_FILENO) != 0},
+      [&](output::JsonWriter* writer) { output::write_json_preamble(*reading, writer); });
 }
 
 int print_answer(analyze::Answer answer, const analyze::Shape& shape, bool json, Color color) {
   return print(
-      std::move(answer), shape, json, {wants_color(color, stdout), terminal_width(stdout), false},
+      std::move(answer), shape, json,
+      {wants_color(color, stdout), terminal_width(stdout), false, isatty(STDOUT_FILENO) != 0},
       [](output::JsonWriter* writer) { writer->member("malloscope", output::kJsonSchema); });
 }
 

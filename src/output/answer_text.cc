@@ -75,13 +75,20 @@ class TextWriter {
       : options_(options), style_{options.color}, sink_(*sink) {}
 
   void write(const analyze::Answer& answer) {
-    if (!answer.headline.empty()) sink_.write(style_.bold(printable(answer.headline)) + "\n");
+    for (const std::string& line : lines_of(answer.headline)) sink_.write(style_.bold(line) + "\n");
     for (const analyze::Table& table : answer.tables) write_table(table);
     if (!answer.notes.empty()) sink_.write("\n");
-    for (const std::string& note : answer.notes) sink_.write(style_.dim(printable(note)) + "\n");
+    for (const std::string& note : answer.notes)
+      for (const std::string& line : lines_of(note)) sink_.write(style_.dim(line) + "\n");
   }
 
  private:
+  static constexpr size_t kLeastFrame = 24, kLeastText = 10;
+
+  std::vector<std::string> lines_of(const std::string& sentence) const {
+    return wrapped_lines(printable(sentence), options_.wrap ? options_.width : SIZE_MAX);
+  }
+
   void write_table(const analyze::Table& table) {
     if (table.rows.empty() && table.title.empty()) return;  // The headline says it.
     sink_.write("\n");
@@ -101,7 +108,9 @@ class TextWriter {
       sink_.write(style_.dim(fmt::format("  ... and {}; --top N shows more\n",
                                          count_text(table.left_out, "more row", "more rows"))));
     if (!gone_.empty())
-      sink_.write(style_.dim(fmt::format("  no room for {}; --columns shows them\n", gone_)));
+      for (const std::string& line :
+           wrapped_lines(fmt::format("no room for {}: see --columns", gone_), options_.width - 2))
+        sink_.write(style_.dim("  " + line) + "\n");
   }
 
   bool is_shown(size_t column) const { return shown_[column]; }
@@ -140,11 +149,28 @@ class TextWriter {
       widths_[c] += more;
       line += more;
     }
-    for (size_t c = table.columns.size(); c-- > 0 && line > options_.width;) {
-      if (!is_shown(c) || !table.columns[c].may_go) continue;
+    if (has_frames) line += 2 + kLeastFrame;
+    drop_columns(table, &line, [](const Column& column) { return column.may_go; });
+    for (size_t c = 0; c < table.columns.size() && line > options_.width; ++c) {
+      if (!is_shown(c) || table.columns[c].kind != Kind::kText) continue;
+      size_t less = std::min(widths_[c] - std::min(widths_[c], kLeastText), line - options_.width);
+      widths_[c] -= less;
+      line -= less;
+    }
+    drop_columns(table, &line, [](const Column& column) { return !column.asked; });
+  }
+
+  // The last ones first; never the first of all, nor what the rows are about.
+  void drop_columns(const analyze::Table& table, size_t* line, auto&& may_go) {
+    for (size_t c = table.columns.size(); c-- > 1 && *line > options_.width;) {
+      const Column& column = table.columns[c];
+      if (!is_shown(c) || column.kind == Kind::kFrame || column.kind == Kind::kText ||
+          !may_go(column))
+        continue;
       shown_[c] = false;
-      gone_ = table.columns[c].key + (gone_.empty() ? "" : ", ") + gone_;
-      line -= 2 + widths_[c];
+      std::string name = column.title.empty() ? column.key : column.title;
+      if (column.kind != Kind::kShare) gone_ = name + (gone_.empty() ? "" : ", ") + gone_;
+      *line -= 2 + widths_[c];
     }
   }
 
@@ -155,7 +181,7 @@ class TextWriter {
       if (!is_shown(c)) continue;
       line += "  ";
       if (column.kind == Kind::kFrame)
-        line += column.title;
+        line += cut_end(column.title, std::max(kLeastFrame, options_.width - columns(line)));
       else if (is_words(column.kind))
         line += fmt::format("{:<{}}", column.title, widths_[c]);
       else
@@ -203,11 +229,11 @@ class TextWriter {
   };
   FrameLine lay_out(const NamedFrame& frame, const analyze::TableRow& row, size_t used) const {
     // A deep tree would leave no room for names: from there on only its depth is told.
-    constexpr unsigned kDeepest = 20;
-    std::string indent(std::min(row.depth, kDeepest) * 2, ' ');
-    if (row.depth > kDeepest) indent += fmt::format("({}) ", row.depth);
-    size_t room = options_.width > used + indent.size() ? options_.width - used - indent.size() : 0;
-    room = std::max<size_t>(room, 30);
+    size_t all = options_.width > used ? options_.width - used : 0;
+    auto deepest = static_cast<unsigned>(std::clamp<size_t>(all / 4, 2, 20));
+    std::string indent(std::min(row.depth, deepest) * 2, ' ');
+    if (row.depth > deepest) indent += fmt::format("({}) ", row.depth);
+    size_t room = std::max(all > indent.size() ? all - indent.size() : 0, kLeastFrame);
     std::string name = printable(frame.function), place = place_text(frame, module_of(frame));
     if (options_.full_names) return {indent, name, place, columns(name)};
     auto too_long = [&] { return columns(name) + 2 + columns(place) > room; };
@@ -217,8 +243,8 @@ class TextWriter {
       place = place_text(frame, "");
     if (too_long() && columns(place) > room / 3)
       place = cut_beginning(place, std::max<size_t>(room / 3, 10));
-    room = std::max<size_t>(room > columns(place) + 2 ? room - columns(place) - 2 : 0, 20);
-    return {indent, name, place, room};
+    size_t taken = place.empty() ? 0 : columns(place) + 2;
+    return {indent, name, place, std::max(room > taken ? room - taken : 0, kLeastFrame / 2)};
   }
 
   void fit_names(const analyze::Table& table) {
@@ -230,7 +256,7 @@ class TextWriter {
         if (const auto* frame =
                 c < row.cells.size() ? std::get_if<NamedFrame>(&row.cells[c]) : nullptr) {
           FrameLine line = lay_out(*frame, row, used);
-          names_.add(line.name, line.room);
+          names_.add(line.name, frame->full, line.room);
         }
       used += 2 + widths_[c];
     }
@@ -240,7 +266,7 @@ class TextWriter {
     const auto* frame = std::get_if<NamedFrame>(&cell);
     if (!frame) return cell_text(cell, Kind::kText);
     FrameLine line = lay_out(*frame, row, used);
-    std::string name = names_.of(line.name, line.room);
+    std::string name = names_.of(line.name, frame->full, line.room);
     return line.indent + (row.main ? style_.name(name) : name) +
            (line.place.empty() ? "" : "  " + style_.dim(line.place));
   }

@@ -14,6 +14,7 @@ struct TextOptions {
   bool color = false;
   size_t width = 100;  // Columns; lines are cut to it, but for names that were asked for in full.
   bool full_names = false;
+  bool wrap = false;  // Sentences too; where they go to a program, each is one line.
 };
 
 void write_answer(const analyze::Answer& answer, const TextOptions& options, Sink* sink);

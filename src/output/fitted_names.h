@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -17,14 +18,17 @@ namespace malloscope::output {
 class FittedNames {
  public:
   // To be called for every row before the first is written.
-  void add(std::string_view name, size_t room) {
-    auto [known, fresh] = names_.try_emplace(fitted(name, room), name);
-    if (!fresh && known->second != name) alike_.insert(known->first);
+  // `full` is the whole name, if that is not it.
+  void add(std::string_view name, std::string_view full, size_t room) {
+    if (full.empty()) full = name;
+    auto [known, fresh] = names_.try_emplace(fitted(name, room), full);
+    if (!fresh && known->second != full) alike_.insert(known->first);
   }
 
-  std::string of(std::string_view name, size_t room) const {
+  std::string of(std::string_view name, std::string_view full, size_t room) const {
     std::string text = fitted(name, room);
-    return alike_.contains(text) ? cut_middle(name, room) : text;
+    if (!alike_.contains(text)) return text;
+    return cut_middle(full.empty() ? name : printable(symbols::short_name(full, SIZE_MAX)), room);
   }
 
  private:

@@ -185,7 +185,7 @@ class Info {
 
   // Whether its names can still be looked up there.
   static std::string fate(const std::string& path, const std::string& build_id) {
-    if (!path.starts_with('/') || build_id.empty()) return "";
+    if (!path.starts_with('/') || build_id.empty() || analyze::is_ours(path)) return "";
     Result<symbols::ElfFile> file = symbols::ElfFile::open(path);
     if (!file) return "  (gone since)";
     return file->build_id() == build_id ? "" : "  (rebuilt since)";

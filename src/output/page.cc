@@ -84,25 +84,6 @@ class Page {
     sink_.write("\n");
   }
 
-  // The words of `text` in lines of `width` columns.
-  static std::vector<std::string> wrapped_lines(std::string rest, size_t width) {
-    std::vector<std::string> lines;
-    while (!rest.empty()) {
-      size_t end = rest.size();
-      if (columns(rest) > width) {
-        end = rest.find_last_of(' ', width);
-        if (end == std::string::npos || end == 0) {  // One long word, a path perhaps.
-          end = width;
-          while (end > 1 && (rest[end] & 0xc0) == 0x80) --end;
-          rest.insert(end, " ");
-        }
-      }
-      lines.push_back(rest.substr(0, end));
-      rest.erase(0, std::min(end + 1, rest.size()));
-    }
-    return lines;
-  }
-
   // "! what is wrong", what does not fit under its first word.
   void remark(std::string_view mark, std::string_view text, bool warn = false) {
     std::string indent = "  " + std::string(mark) + " ";
@@ -173,8 +154,9 @@ class Page {
       line("  No allocation was recorded.");
     } else {
       figure("Peak heap", bytes_text(peak_.bytes),
-             fmt::format("reached {} after the recording began{}",
+             fmt::format("reached at {} of the recording's {}{}",
                          duration_text(tables_.time_ns(peak_.tick)),
+                         duration_text(tables_.time_ns(reading_.end_tick())),
                          range_.from_ns > 0 ? ", with what was there before" : ""));
       std::string calls = "in " + count_text(totals_.allocations, "allocation", "allocations");
       if (totals_.reallocations > 0)
@@ -253,7 +235,9 @@ class Page {
       place_width_ = std::max(place_width_, columns(location(frame, width_ / 4)));
       library_width_ = std::max(library_width_, std::min(columns(library(frame)), width_ / 6));
       // Why names are missing matters where the memory is.
-      if (analyze::value(site->amounts, metric) >= whole / 10) blamed_.insert(frame.module);
+      if (analyze::value(site->amounts, metric) >= whole / 10 &&
+          std::ranges::find(blamed_, frame.module) == blamed_.end())
+        blamed_.push_back(frame.module);
     }
     return list;
   }
@@ -268,7 +252,7 @@ class Page {
       functions.push_back(reading_.frames().frame(site->frame).function);
     std::vector<std::string> shown = symbols::short_names(functions, function_width);
     FittedNames names;
-    for (std::string& name : shown) names.add(name = printable(name), function_width);
+    for (std::string& name : shown) names.add(name = printable(name), "", function_width);
     for (size_t i = 0; i < list.sites.size(); ++i) {
       const Site* site = list.sites[i];
       const analyze::Frame& frame = reading_.frames().frame(site->frame);
@@ -280,7 +264,7 @@ class Page {
       constexpr size_t kLeastName = 12;
       if (function_width < kLeastName + note.size()) note.clear();
       size_t room = function_width - note.size();
-      std::string function = names.of(shown[i], room);
+      std::string function = names.of(shown[i], "", room);
       size_t used = columns(function) + note.size();
       line("  " + right(list.metric == Metric::kCalls ? grouped(amount) : bytes_text(amount), 12) +
            right(percent_text(amount, list.whole), 8) + "  " + style_.name(function) + note +
@@ -346,7 +330,7 @@ class Page {
     std::set<std::string> said;  // Two modules may be one file, or have one name.
     for (const std::string& module : blamed_)
       if (std::string why = reading_.remark(module); !why.empty() && said.insert(why).second)
-        if (said.size() <= 2) remark("-", why);
+        if (said.size() <= 3) remark("-", why);
   }
 
   // The views that answer what the figures above make one ask, the most telling first.
@@ -366,7 +350,8 @@ class Page {
           return std::ranges::count_if(image->threads, &trace::Thread::tid) > 1;
         }))
       views.push_back("threads");
-    if (views.empty() || totals_.reallocations > totals_.allocations / 10)
+    // Vectors that grow are in no total, so it is always worth a look.
+    if (views.size() < 3 || totals_.reallocations > totals_.allocations / 10)
       views.push_back("growth");
     return views;
   }
@@ -401,7 +386,7 @@ class Page {
   size_t place_width_ = 1;
   size_t library_width_ = 1;
   ModuleNames modules_;
-  std::set<std::string> blamed_;
+  std::vector<std::string> blamed_;  // In the order of the lists.
 };
 
 }  // namespace

@@ -98,6 +98,24 @@ std::string cut_middle(std::string_view text, size_t width) {
          cut_beginning(text, end + 3).substr(std::string_view("...").size());
 }
 
+std::vector<std::string> wrapped_lines(std::string rest, size_t width) {
+  std::vector<std::string> lines;
+  while (!rest.empty()) {
+    size_t end = rest.size();
+    if (columns(rest) > width) {
+      end = rest.find_last_of(' ', width);
+      if (end == std::string::npos || end == 0) {  // One long word, a path perhaps.
+        end = width;
+        while (end > 1 && (rest[end] & 0xc0) == 0x80) --end;
+        rest.insert(end, " ");
+      }
+    }
+    lines.push_back(rest.substr(0, end));
+    rest.erase(0, std::min(end + 1, rest.size()));
+  }
+  return lines;
+}
+
 std::string shell_quoted(std::string_view word) {
   static constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%^";

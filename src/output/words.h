@@ -28,6 +28,9 @@ std::string valid_utf8(std::string_view text);
 // beginning, where paths differ less, or the middle, where names do.
 std::string cut_end(std::string_view printable_text, size_t width);
 std::string cut_beginning(std::string_view printable_text, size_t width);
+// The words of `text` in lines of `width` columns.
+std::vector<std::string> wrapped_lines(std::string text, size_t width);
+
 std::string cut_middle(std::string_view printable_text, size_t width);
 // Columns of printable() text: its characters. Wide ones are taken for one.
 size_t columns(std::string_view printable_text);
