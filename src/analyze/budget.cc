@@ -80,9 +80,9 @@ void judge_leaks(Reading* reading, const Query& query, const Suppressions& suppr
   Leaks leaks = find_leaks(reading, query, verdict->limit.within, suppressions);
   verdict->value = leaks.total.blocks;
   const std::string& within = verdict->limit.within[0].text();
-  verdict->unproven = leaks.nothing_within;
+  verdict->unproven = leaks.proves_nothing();
   verdict->sentence =
-      leaks.nothing_within ? nothing_within_text(verdict->limit.within)
+      leaks.proves_nothing() ? no_proof_text(leaks, verdict->limit.within)
       : leaks.total.blocks == 0
           ? fmt::format("no leaks within `{}`", within)
           : fmt::format("{}, {} unique, {}, within `{}`",
@@ -173,6 +173,15 @@ std::string amount_text(const Limit& limit, uint64_t amount) {
   return kind_of(limit.what).kind == Kind::kBytes ? bytes_text(amount) : grouped(amount);
 }
 
+// What is missing may exceed any limit.
+static void judge_incomplete(std::vector<Verdict>* verdicts) {
+  for (Verdict& verdict : *verdicts) {
+    if (verdict.exceeded() || verdict.unproven) continue;
+    verdict.unproven = true;
+    verdict.sentence += "; but the recording is incomplete";
+  }
+}
+
 std::vector<Verdict> judge(Reading* reading, const Query& query, const std::vector<Limit>& limits,
                            const Suppressions& suppressions) {
   std::vector<Verdict> verdicts;
@@ -217,6 +226,7 @@ std::vector<Verdict> judge(Reading* reading, const Query& query, const std::vect
       verdict.sites.push_back(
           {named(reading->frames().frame(site->frame)), value(site->amounts, kind.metric)});
   }
+  if (!reading->tables().complete) judge_incomplete(&verdicts);
   return verdicts;
 }
 

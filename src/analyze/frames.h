@@ -46,8 +46,10 @@ class Naming {
   virtual bool is_plumbing(const std::string& function, const std::string& module) = 0;
   // Why a module has few names or none, as a sentence; empty if all is known.
   virtual std::string remark(const symbols::ModuleFile& module) { return (void)module, ""; }
-  // Whether none of a module's functions have names.
+  // Whether places of a module have no names that its own file, or any, would have given.
   virtual bool nameless(const symbols::ModuleFile& module) { return (void)module, false; }
+  // The same, and a file of its own is missing that would have.
+  virtual bool lost(const symbols::ModuleFile& module) { return (void)module, false; }
 };
 
 class FrameTable {

@@ -277,9 +277,9 @@ class View {
   }
 
   void add_notes(Answer* answer) const {
-    if (leaks_.nothing_within)
+    if (leaks_.proves_nothing())
       answer->notes.push_back(
-          fmt::format("That proves nothing: {}.", nothing_within_text(view_.within)));
+          fmt::format("That proves nothing: {}.", no_proof_text(leaks_, view_.within)));
     if (leaks_.undecided.unique > 0)
       answer->notes.push_back(fmt::format(
           "{} ({}, {}) could not be judged: {} outer end was not recorded, and {} may lie "
@@ -319,7 +319,11 @@ Recurrence recurrence(uint32_t periods) {
                                                                       : Recurrence::kRepeated;
 }
 
-std::string nothing_within_text(const std::vector<Pattern>& within) {
+std::string no_proof_text(const Leaks& leaks, const std::vector<Pattern>& within) {
+  if (!leaks.nothing_within)
+    return fmt::format("{} ({}) go through functions without names, which may match {}",
+                       count_text(leaks.nameless.unique, "stack", "stacks"),
+                       bytes_text(leaks.nameless.bytes), within_text(within));
   return fmt::format(
       "no stack has a function that matches {} (misspelt, of a module without names, or it "
       "allocated nothing)",
@@ -379,6 +383,21 @@ Leaks find_leaks(Reading* reading, const Query& query, const std::vector<Pattern
       frames.stack(row.image, row.stack, &whole);
       leaks.nothing_within = std::none_of(whole.begin(), whole.end(), matches_within);
     });
+  }
+  if (std::set<std::string> missing = reading->lost_modules();
+      !within.empty() && leaks.total.unique == 0 && !missing.empty()) {
+    Gathering nameless;
+    reading->accounts().tally().for_each_row([&](const Row& row) {
+      if (row.amounts.live_blocks == 0 || !selector.select(row, &shown)) return;
+      frames.stack(row.image, row.stack, &whole);
+      if (std::ranges::any_of(whole, [&](FrameId id) {
+            const Frame& frame = frames.frame(id);
+            return frame.function.find("+0x") != std::string::npos &&
+                   missing.contains(frame.module);
+          }))
+        nameless.add(shown, row, SuppressionMatcher::kNone);
+    });
+    nameless.take(frames, &leaks.nameless);
   }
   return leaks;
 }

@@ -54,10 +54,17 @@ struct Leaks {
   bool nothing_within = false;
   // Not within, as far as can be told: their outer frames were not recorded.
   LeakSums undecided;
+  // The same, of those that go through functions without names.
+  LeakSums nameless;
+
+  // Whether nothing was found, and that is no proof.
+  bool proves_nothing() const {
+    return total.unique == 0 && (nothing_within || nameless.unique > 0);
+  }
 };
 
-// Why Leaks::nothing_within may be, as a sentence without a full stop.
-std::string nothing_within_text(const std::vector<Pattern>& within);
+// Why it proves nothing, as a sentence without a full stop.
+std::string no_proof_text(const Leaks& leaks, const std::vector<Pattern>& within);
 
 // For Query::tally, before the trace is read.
 void ask_for_leaks(Query* query);

@@ -203,6 +203,13 @@ bool is_ours(std::string_view module_path) {
   return module_path.substr(module_path.rfind('/') + 1).starts_with("libmalloscope");
 }
 
+std::set<std::string> Reading::lost_modules() const {
+  std::set<std::string> paths;
+  for (const symbols::ModuleFile& module : modules_)
+    if (!is_ours(module.path) && naming_->lost(module)) paths.insert(module.path);
+  return paths;
+}
+
 std::vector<std::string> Reading::missing_names() const {
   std::vector<std::string> sentences;
   for (const symbols::ModuleFile& module : modules_) {

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,8 +54,10 @@ class Reading {
   // Why the functions or lines of a module are not known, as a sentence, or empty.
   std::string remark(const std::string& module_path);
   // Sentences on modules that stacks go through and whose functions are only addresses: what is
-  // asked by name is not found there. Empty as long as no names were looked up.
+  // asked by name is not found there. As far as frames were asked for.
   std::vector<std::string> missing_names() const;
+  // The paths of those whose own file is missing; what is stripped has names for nobody.
+  std::set<std::string> lost_modules() const;
   std::vector<const trace::Image*> selected() const;
   // Ticks of the recording's end, or of the last thing known if it was cut short.
   uint64_t end_tick() const;

@@ -83,10 +83,20 @@ const symbols::ModuleNames* SymbolNaming::told(const symbols::ModuleFile& module
 
 std::vector<symbols::SymbolFrame> SymbolNaming::frames(const symbols::ModuleFile& module,
                                                        uint64_t offset) {
-  if (const symbols::ModuleNames* names = told(module))
-    if (auto answer = names->answers.find(offset); answer != names->answers.end())
-      return answer->second;
-  return symbolizer_.frames(symbolizer_.add_module(module), offset);
+  auto answer_of = [&](const symbols::ModuleNames& names) {
+    auto answer = names.answers.find(offset);
+    return answer == names.answers.end() ? nullptr : &answer->second;
+  };
+  std::string key = key_of(module);
+  const symbols::ModuleNames* names = told(module);
+  const std::vector<symbols::SymbolFrame>* answer = names ? answer_of(*names) : nullptr;
+  if (!answer) answer = &symbolizer_.frames(symbolizer_.add_module(module), offset);
+  // Who knows less of a module may still know more of a place.
+  if (auto known = told_.find(key); is_unnamed(*answer) && known != told_.end())
+    if (const auto* other = answer_of(known->second)) answer = other;
+  Seen& seen = seen_[std::move(key)];
+  ++(is_unnamed(*answer) ? seen.unnamed : seen.named);
+  return *answer;
 }
 
 void SymbolNaming::prepare(std::vector<symbols::Symbolizer::Request> places) {
@@ -108,13 +118,19 @@ bool SymbolNaming::is_plumbing(const std::string& function, const std::string& m
 }
 
 std::string SymbolNaming::remark(const symbols::ModuleFile& module) {
-  if (const symbols::ModuleNames* names = told(module)) return names->remark;
-  return symbolizer_.remark(symbolizer_.add_module(module));
+  std::string why = symbolizer_.remark(symbolizer_.add_module(module));
+  const symbols::ModuleNames* names = told(module);
+  return names && seen_[key_of(module)].unnamed == 0 ? names->remark : why;
 }
 
 bool SymbolNaming::nameless(const symbols::ModuleFile& module) {
-  return !told(module) &&
-         symbolizer_.detail(symbolizer_.add_module(module)) == symbols::Detail::kNone;
+  auto seen = seen_.find(key_of(module));
+  if (seen == seen_.end() || seen->second.unnamed == 0) return false;
+  return seen->second.named == 0 || symbolizer_.lost(symbolizer_.add_module(module));
+}
+
+bool SymbolNaming::lost(const symbols::ModuleFile& module) {
+  return nameless(module) && symbolizer_.lost(symbolizer_.add_module(module));
 }
 
 }  // namespace malloscope::analyze

@@ -34,8 +34,12 @@ class SymbolNaming : public Naming {
   bool is_plumbing(const std::string& function, const std::string& module) override;
   std::string remark(const symbols::ModuleFile& module) override;
   bool nameless(const symbols::ModuleFile& module) override;
+  bool lost(const symbols::ModuleFile& module) override;
 
  private:
+  struct Seen {
+    uint64_t named = 0, unnamed = 0;
+  };
   // What the trace says of a module, if that is more than its files do; else nullptr.
   const symbols::ModuleNames* told(const symbols::ModuleFile& module);
 
@@ -44,6 +48,7 @@ class SymbolNaming : public Naming {
   symbols::Symbolizer symbolizer_;
   std::function<void(double)> progress_;
   ToldNames told_;
+  std::unordered_map<std::string, Seen> seen_;  // Places of each module, by key_of() it.
 };
 
 }  // namespace malloscope::analyze

@@ -170,12 +170,12 @@ int main_check(const Words& words) {
       exit_code = kFinding;
     else if (exit_code == kOk)
       exit_code = kUnreadable;
-    if (!seen)
+    if (!seen && (verdict.exceeded() || reading->tables().complete))
       complain(exit_code,
                fmt::format("{} is {}: {}", verdict.limit.text,
                            verdict.exceeded() ? "exceeded" : "not proven", verdict.sentence));
   }
-  if (exit_code == kOk && !reading->tables().complete)
+  if (exit_code != kFinding && !reading->tables().complete)
     return complain(kUnreadable,
                     fmt::format("no limit is exceeded, but {} is incomplete ({}), so that "
                                 "is no proof",

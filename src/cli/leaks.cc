@@ -133,7 +133,7 @@ int main_leaks(const Words& words) {
 
   int exit_code = kOk;
   std::set<analyze::FunctionsHash> known;
-  std::vector<std::string> unnamed;  // In the trace to compare with.
+  std::set<std::string> unnamed;  // Modules in the trace to compare with.
   if (!options.against.empty()) {
     analyze::Query everybody = *query;
     everybody.selection = {};  // Another run has other numbers.
@@ -141,7 +141,7 @@ int main_leaks(const Words& words) {
     if (!other) return exit_code;
     for (const analyze::Leak& leak : other->leaks.found)
       known.insert(functions_of(leak, other->reading->frames()));
-    unnamed = other->reading->missing_names();
+    unnamed = other->reading->lost_modules();
     view.known = &known;
   }
   auto found = look(options.trace, options, *query, view.within, *suppressions, &exit_code);
@@ -163,14 +163,16 @@ int main_leaks(const Words& words) {
   if (exit_code != kOk) return exit_code;
   if (fresh.unique > 0 && !unnamed.empty())
     return complain(kUnreadable,
-                    fmt::format("{} cannot be compared with, since names are missing: {}",
-                                options.against, unnamed.front()));
+                    fmt::format("{} cannot be compared with: {} is not as it was then, and its "
+                                "functions have no names",
+                                options.against, *unnamed.begin()));
   std::string sentence = finding(options, max_bytes, found->leaks, fresh, *found->bad_frees);
   if (!sentence.empty()) return complain(kFinding, sentence);
   bool judged = options.fail || max_bytes || view.known;
-  if (judged && found->leaks.nothing_within)
+  if (judged && found->leaks.proves_nothing())
     return complain(kUnreadable, fmt::format("no leaks, but that proves nothing: {}",
-                                             analyze::nothing_within_text(view.within)));
+                                             analyze::no_proof_text(found->leaks, view.within)));
+  if (judged && !found->reading->tables().complete) return kUnreadable;  // That was said.
   return kOk;
 }
 

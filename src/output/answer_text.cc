@@ -164,8 +164,8 @@ class TextWriter {
   void drop_columns(const analyze::Table& table, size_t* line, auto&& may_go) {
     for (size_t c = table.columns.size(); c-- > 1 && *line > options_.width;) {
       const Column& column = table.columns[c];
-      if (!is_shown(c) || column.kind == Kind::kFrame || column.kind == Kind::kText ||
-          !may_go(column))
+      if (!is_shown(c) || column.kind == Kind::kFrame || !may_go(column) ||
+          (column.kind == Kind::kText && !column.may_go))
         continue;
       shown_[c] = false;
       std::string name = column.title.empty() ? column.key : column.title;

@@ -292,7 +292,7 @@ void write_common(JsonWriter* json, analyze::Reading* reading, bool in_full) {
   write_totals(json, *reading);
   write_rss(json, *reading);
   write_recorder(json, reading->tables());
-  reading->frames();  // Only then it is known which names are missing.
+  reading->sites();  // Only then it is known which names are missing.
   write_notes(json, reading->tables(), reading->missing_names());
 }
 

@@ -96,13 +96,13 @@ TEST(Page, SuggestsTheViewsThatAnswerWhatItShows) {
 
   MadeUp resident;
   resident.play();  // 10 MiB resident, 5 KiB of heap.
-  EXPECT_EQ(suggested_views(&resident), Views{"rss"});
+  EXPECT_EQ(suggested_views(&resident), (Views{"rss", "growth"}));
 
   MadeUp mapping;
   mapping.play();
   for (trace::Image& image : mapping.tables.images) image.peak_rss_bytes = 0;
   mapping.show(Kind::kMapping, Op::kMmap, 1 << 20, 1 << 20, 1);
-  EXPECT_EQ(suggested_views(&mapping), Views{"mappings"});
+  EXPECT_EQ(suggested_views(&mapping), (Views{"mappings", "growth"}));
 
   MadeUp threaded;
   threaded.play();
@@ -110,7 +110,7 @@ TEST(Page, SuggestsTheViewsThatAnswerWhatItShows) {
     image.peak_rss_bytes = 0;
     image.threads.push_back({ThreadId{2}, 102, "worker", 1000});
   }
-  EXPECT_EQ(suggested_views(&threaded), Views{"threads"});
+  EXPECT_EQ(suggested_views(&threaded), (Views{"threads", "growth"}));
 }
 
 // A process may begin later than the recording; what is typed for --to counts from the latter.
@@ -392,7 +392,7 @@ TEST(AnswerText, LeavesOutTheLastColumnsThatMayGoAndSaysSo) {
   std::string narrow = as_text(answer, 50);
   EXPECT_TRUE(has(narrow, "ffff")) << narrow;
   EXPECT_FALSE(has(narrow, "ssss")) << narrow;
-  EXPECT_TRUE(has(narrow, "no room for second; --columns")) << narrow;
+  EXPECT_TRUE(has(narrow, "no room for second: see --columns")) << narrow;
   ASSERT_TRUE(analyze::shape(&answer, {{"second"}, "", 0}));
   EXPECT_TRUE(has(as_text(answer, 25), "s")) << "what was asked for stays";
   EXPECT_FALSE(has(as_text(answer, 25), "no room"));

@@ -59,14 +59,19 @@ std::optional<ElfFile> find_by_name(const std::string& path, const std::string& 
                                     const std::vector<std::string>& debug_dirs, Looked* looked) {
   if (!is_build_id(build_id)) return std::nullopt;
   fs::path name = fs::path(path).filename(), below = fs::path(path).relative_path();
+  std::optional<ElfFile> stripped;
   for (const fs::path dir : debug_dirs)
     for (const fs::path& place : {dir / name, dir / below, dir / (name.string() + ".debug"),
                                   dir / (below.string() + ".debug")}) {
       if (looked) looked->push_back(place);
       auto file = ElfFile::open(place);
-      if (file && file->build_id() == build_id) return std::move(*file);
+      if (!file || file->build_id() != build_id) continue;
+      if (file->has_section(".debug_info") || file->has_section(".zdebug_info"))
+        return std::move(*file);
+      if (!stripped || (!stripped->has_section(".symtab") && file->has_section(".symtab")))
+        stripped = std::move(*file);  // Unless there is a better one.
     }
-  return std::nullopt;
+  return stripped;
 }
 
 static std::optional<ElfFile> find_by_link(const ElfFile& stripped,

@@ -23,6 +23,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "base/cache_folder.h"
 #include "base/whole_file.h"
@@ -78,6 +79,8 @@ static Detail next_better(Detail detail) { return Detail{static_cast<int>(detail
 
 // Nothing if less than `least` is known.
 std::optional<NameCache::Entry> NameCache::read(const std::string& path, Detail least) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;  // A pipe has no end.
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in) return std::nullopt;
   auto size = static_cast<uint64_t>(in.tellg());
@@ -124,8 +127,8 @@ std::optional<NameCache::Entry> NameCache::load(const ModuleFile& file) const {
   return entry;
 }
 
-std::optional<ModuleNames> NameCache::once_known(const std::string& build_id, Detail known) const {
-  if (folder_.empty() || !is_build_id(build_id)) return std::nullopt;
+std::optional<ModuleNames> NameCache::once_known(const ModuleFile& file, Detail known) const {
+  if (folder_.empty() || !is_build_id(file.build_id)) return std::nullopt;
   if (!listed_) {
     std::error_code error;
     for (auto at = std::filesystem::directory_iterator(folder_, error);
@@ -134,24 +137,36 @@ std::optional<ModuleNames> NameCache::once_known(const std::string& build_id, De
     std::ranges::sort(names_);
     listed_ = true;
   }
-  std::optional<ModuleNames> best;
-  std::string prefix = build_id.substr(0, 40) + "-";
+  // Whoever sets build-ids by hand may have given one to several programs.
+  auto name_of = [](std::string_view path) { return path.substr(path.rfind('/') + 1); };
+  std::vector<ModuleNames> found;
+  std::string prefix = file.build_id.substr(0, 40) + "-";
   for (auto name = std::ranges::lower_bound(names_, prefix);
        name != names_.end() && name->starts_with(prefix); ++name) {
     std::string path = folder_ + "/" + *name;
-    std::optional<Entry> entry = read(path, best ? best->detail : next_better(known));
-    if (!entry || entry->names.file.build_id != build_id) continue;
-    ModuleNames& names = entry->names;
-    if (best && names.detail == best->detail) names.answers.merge(best->answers);
-    best = std::move(names);
+    std::optional<Entry> entry = read(path, next_better(known));
+    if (!entry || entry->names.file.build_id != file.build_id ||
+        name_of(entry->names.file.path) != name_of(file.path))
+      continue;
+    std::erase_if(entry->names.answers,
+                  [](const auto& answer) { return is_unnamed(answer.second); });
+    found.push_back(std::move(entry->names));
     touch(path);
   }
-  return best;
+  if (found.empty()) return std::nullopt;
+  std::ranges::stable_sort(found, std::greater(), &ModuleNames::detail);
+  for (size_t i = 1; i < found.size(); ++i) found[0].answers.merge(found[i].answers);
+  return std::move(found[0]);
 }
 
-void NameCache::store(const Entry& entry) const {
+void NameCache::store(Entry entry) const {
   if (folder_.empty() || !is_build_id(entry.names.file.build_id)) return;
   if (!make_cache_folder(folder_)) return;
+  // What was known before, although a file looked different then: another recording's names.
+  if (std::optional<Entry> before = read(path_of(entry.names.file), entry.names.detail);
+      before && before->names.file == entry.names.file &&
+      before->names.detail == entry.names.detail)
+    entry.names.answers.merge(before->names.answers);
 
   Packer bytes;
   bytes.number(entry.witnesses.size());

@@ -41,10 +41,11 @@ class NameCache {
   // What is kept of a module, if nothing that it depends on has changed since.
   std::optional<Entry> load(const ModuleFile& file) const;
   // What anybody ever knew of this code, wherever its file lay, if that was more than `known`: the
-  // file may have been rebuilt or moved since, but a build-id names the same code for ever.
-  std::optional<ModuleNames> once_known(const std::string& build_id, Detail known) const;
+  // file may have been rebuilt or moved since, but a build-id names the same code for ever. The
+  // best that is known of each place; nothing of those that have no name.
+  std::optional<ModuleNames> once_known(const ModuleFile& file, Detail known) const;
   // Nobody is told if it cannot be kept.
-  void store(const Entry& entry) const;
+  void store(Entry entry) const;
 
   // Of all files together; the oldest go first.
   static constexpr uint64_t kMostBytes = uint64_t{512} << 20;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace malloscope::symbols {
 
@@ -16,5 +17,11 @@ struct SymbolFrame {
 
   bool operator==(const SymbolFrame&) const = default;
 };
+
+// Whether the frames of a place are an address and no more.
+inline bool is_unnamed(const std::vector<SymbolFrame>& frames) {
+  return frames.size() == 1 && frames[0].file.empty() &&
+         frames[0].function.find("+0x") != std::string::npos;
+}
 
 }  // namespace malloscope::symbols

@@ -116,7 +116,6 @@ const std::vector<SymbolFrame>& Symbolizer::frames(size_t module, uint64_t offse
   if (m.memory) {
     if (auto once = m.memory->answers.find(offset); once != m.memory->answers.end())
       return m.answers.emplace(offset, once->second).first->second;
-    m.beyond_memory = true;
   }
   std::vector<SymbolFrame> frames;
   if (m.files->dwarf) frames = m.files->dwarf->frames(offset);
@@ -125,6 +124,7 @@ const std::vector<SymbolFrame>& Symbolizer::frames(size_t module, uint64_t offse
     frames.back().function = display_name(symbol->name) + (symbol->stub ? "@plt" : "");
   for (SymbolFrame& frame : frames)
     if (frame.function.empty()) frame.function = fmt::format("{}+{:#x}", m.name, offset);
+  m.beyond_memory |= m.memory && is_unnamed(frames);
   m.fresh = true;
   return m.answers.emplace(offset, std::move(frames)).first->second;
 }
@@ -134,8 +134,7 @@ void Symbolizer::recall(Module* m) {
   std::optional<NameCache::Entry> entry = cache_.load(m->file);
   if (!entry) return;
   // Files that tell less than was once known are opened as if new.
-  if (entry->names.detail != Detail::kLines &&
-      cache_.once_known(m->file.build_id, entry->names.detail))
+  if (entry->names.detail != Detail::kLines && cache_.once_known(m->file, entry->names.detail))
     return;
   m->examined = true;
   m->detail = entry->names.detail;
@@ -154,7 +153,10 @@ void Symbolizer::save() {
 }
 
 ModuleNames Symbolizer::names(size_t module) {
-  return {modules_[module]->file, detail(module), remark(module), modules_[module]->answers};
+  ModuleNames names = {modules_[module]->file, detail(module), remark(module),
+                       modules_[module]->answers};
+  std::erase_if(names.answers, [](const auto& answer) { return is_unnamed(answer.second); });
+  return names;
 }
 
 void Symbolizer::prepare(std::vector<Request> requests,
@@ -212,6 +214,8 @@ Detail Symbolizer::detail(size_t module) {
   if (!m.memory) return m.detail;
   return m.beyond_memory ? std::min(m.memory->detail, Detail::kFunctions) : m.memory->detail;
 }
+
+bool Symbolizer::lost(size_t module) { return examined(module).detail == Detail::kNone; }
 
 const std::string& Symbolizer::remark(size_t module) {
   const Module& m = examined(module);
@@ -319,7 +323,7 @@ void Symbolizer::open(Module* m) {
         m->name);
   }
   if (!m->remark.empty()) m->remark += not_fetched;
-  if (m->detail != Detail::kLines) m->memory = cache_.once_known(m->file.build_id, m->detail);
+  if (m->detail != Detail::kLines) m->memory = cache_.once_known(m->file, m->detail);
 }
 
 void Symbolizer::close_least_recent(const Module& keep) {

@@ -51,6 +51,9 @@ class Symbolizer {
   // Empty if its functions and lines are known, and for code that has no file.
   const std::string& remark(size_t module);
 
+  // Whether its files are not there any more, or tell nothing.
+  bool lost(size_t module);
+
   // Asks for many places of many modules at once, some modules at the same time. `progress` is
   // called now and then, by this thread, with the share that is done.
   struct Request {
