@@ -276,7 +276,9 @@ class TextWriter {
     for (size_t i = 1; i < stack.size(); ++i) {
       std::string name = printable(stack[i].function);
       std::string place = place_text(stack[i], module_of(stack[i]), true);
-      size_t left = options_.width * 2 / 3;
+      size_t left = options_.width * 2 / 3, room = options_.width - kIndent.size();
+      if (!options_.full_names && columns(name) + 2 + columns(place) > room)
+        place = place_text(stack[i], "", true);
       if (!options_.full_names && columns(name) > left)
         name = cut_middle(symbols::fitted_name(name, left), left);
       sink_.write(

@@ -19,6 +19,7 @@ namespace malloscope::output {
 namespace {
 
 constexpr size_t kMostLines = 40;
+constexpr size_t kBuildIdWidth = 40;
 
 class Info {
  public:
@@ -176,10 +177,14 @@ class Info {
     heading(fmt::format("Modules ({})", grouped(files.size())));
     size_t lines = 0;
     for (const auto& [file, images] : files)
-      if (lines++ < kMostLines)
-        sink_.write(fmt::format("  {:<40}  {}{}\n",
-                                file.second.empty() ? "no build-id" : file.second,
-                                printable(file.first), style_.dim(fate(file.first, file.second))));
+      if (lines++ < kMostLines) {
+        std::string state = fate(file.first, file.second);
+        size_t used = 2 + kBuildIdWidth + 2 + state.size();
+        sink_.write(fmt::format(
+            "  {:<{}}  {}{}\n", file.second.empty() ? "no build-id" : file.second, kBuildIdWidth,
+            cut_middle(printable(file.first), std::max<size_t>(width_ - used, 20)),
+            style_.dim(state)));
+      }
     more(files.size(), "modules");
   }
 
