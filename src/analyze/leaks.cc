@@ -298,6 +298,13 @@ class View {
       answer->notes.push_back(fmt::format("Ignored: {} in {}; --show-suppressed lists them.",
                                           bytes_text(leaks_.ignored.bytes),
                                           count_text(leaks_.ignored.blocks, "block", "blocks")));
+    if (std::ranges::any_of(leaks_.found, [](const Leak& leak) {
+          return recurrence(leak.periods) != Recurrence::kOnce;
+        }))
+      answer->notes.push_back(fmt::format(
+          "again 3/{0}: it leaked in 3 of the {0} equal parts of the run; growing: in half of them "
+          "or more, and towards the end.",
+          kPeriods));
     if (!leaks_.found.empty() && !view_.stacks)
       answer->notes.push_back("--stacks shows how the program got there.");
   }

@@ -239,8 +239,7 @@ class TextWriter {
     auto too_long = [&] { return columns(name) + 2 + columns(place) > room; };
     // First the library goes, unless it may be all that two rows differ in; then of the name
     // what its ends do not tell.
-    if (too_long() && !frame.file.empty() && !modules_.is_ambiguous(frame.module))
-      place = place_text(frame, "");
+    if (too_long() && !modules_.is_ambiguous(frame.module)) place = place_text(frame, "");
     if (too_long() && columns(place) > room / 3)
       place = cut_beginning(place, std::max<size_t>(room / 3, 10));
     size_t taken = place.empty() ? 0 : columns(place) + 2;
