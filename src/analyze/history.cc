@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <set>
 #include <tuple>
 
 #include "analyze/heap.h"
@@ -122,9 +123,14 @@ std::vector<Growth> growth(const std::vector<Run>& runs, std::string_view metric
     if (std::any_of(all.begin(), all.end(),
                     [&](const Growth& known) { return known.program == run.program; }))
       continue;
+    // What was merged holds other runs; copies, as symbolize makes them, are one run.
     std::vector<uint64_t> values;
+    std::set<int64_t> starts;
     for (const Run& other : runs)
-      if (other.program == run.program) values.push_back(other.*member);
+      if (other.program == run.program && other.merged == 0 &&
+          starts.insert(other.start_unix_ns).second)
+        values.push_back(other.*member);
+    if (values.empty()) continue;
     Growth& found = all.emplace_back();
     found.program = run.program;
     found.last = values.back();

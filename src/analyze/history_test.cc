@@ -47,6 +47,17 @@ TEST(Growth, IsOfEachProgramAndOfTheMetricAsked) {
             "app: peak is 110 B, 10.0 % more than the median of 1 run before (100 B)");
 }
 
+TEST(History, CountsARunOnceAndNoMerges) {
+  Runs runs = runs_of({100, 100, 200, 300, 120});
+  runs[1].start_unix_ns = runs[0].start_unix_ns;  // A copy.
+  runs[2].merged = runs[3].merged = 2;
+  std::vector<Growth> all = growth(runs, "peak");
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].runs_before, 1u);
+  EXPECT_EQ(all[0].median, 100);
+  EXPECT_EQ(all[0].last, 120u);
+}
+
 TEST(History, IsSortedByTimeAndSaysWhatIsWrong) {
   Runs runs = runs_of({3, 2, 1});
   runs[0].start_unix_ns = 9'000'000'000;

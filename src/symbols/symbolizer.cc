@@ -250,7 +250,7 @@ void Symbolizer::open(Module* m) {
   std::string trouble;
   Looked looked;
   if (!options_.sysroot.empty()) {
-    std::string below = options_.sysroot + path;
+    std::string below = options_.sysroot + (path.starts_with('/') ? "" : "/") + path;
     looked.push_back(below);
     // Files of this machine count only if they are known to be the same.
     if (access(below.c_str(), F_OK) == 0 || m->file.build_id.empty()) path = below;

@@ -26,10 +26,13 @@ Result<FileReader> FileReader::open(const std::string& path) {
     return fail(fmt::format("cannot read {}: {}", path, strerror(errno)));
   if (!S_ISREG(info.st_mode)) return fail(fmt::format("{} is not a file", path));
   reader.bytes_ = static_cast<uint64_t>(info.st_size);
-  char magic[sizeof wire::kFileMagic];
+  char magic[sizeof wire::kFileMagic] = {};
   if (pread(reader.fd_, magic, sizeof magic, 0) != sizeof magic ||
       memcmp(magic, wire::kFileMagic, sizeof magic) != 0)
-    return fail(fmt::format("{} is not a Malloscope trace", path));
+    return fail(fmt::format("{} is not a Malloscope trace{}", path,
+                            std::string_view(magic, sizeof magic).starts_with("MWORK")
+                                ? "; it is a workload, for malloscope replay"
+                                : ""));
   reader.zstd_ = ZSTD_createDCtx();
   reader.rewind();
   return reader;
