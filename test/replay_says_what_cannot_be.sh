@@ -73,6 +73,12 @@ record odd.mscope "$programs/odd_calls" || fail "odd_calls exits with $?"
 "$malloscope" replay odd.mscope --verify --allocators glibc,jemalloc,tcmalloc,mimalloc >out ||
   fail "odd calls: $(cat out)"
 grep -q "calls had failed when recorded" out || fail "failed calls are not said: $(cat out)"
+# Where realloc(block, 0) returned a block, others return none, and have freed the old one.
+LD_PRELOAD=$programs/libbroken.so record zero.mscope "$programs/odd_calls" || fail "odd_calls exits with $?"
+BROKEN=nothing "$malloscope" replay zero.mscope --verify --allocators glibc,"$programs/libbroken.so" \
+  >out 2>said || fail "no block for 0 bytes: $(cat said)"
+"$malloscope" replay zero.mscope >out 2>said || fail "realloc to 0 bytes: $(cat said)"
+grep -q "found no memory" out && fail "0 bytes are called a failure: $(cat out)"
 (ulimit -v 150000 && "$malloscope" replay odd.mscope --touch none >out; same "exit code" $? 0) || exit 1
 grep -q "found no memory, though" out || fail "a call that found none is not said: $(cat out)"
 (ulimit -v 150000 && "$malloscope" replay odd.mscope --verify >out 2>said; same "exit code" $? 1) || exit 1

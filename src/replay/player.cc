@@ -498,7 +498,8 @@ class Player {
     if (mode == Mode::kRehearse) slot = &rehearsed_slot_;
     int64_t change = 0;
     if (makes_block(op.kind) || op.kind == OpKind::kRealloc) {
-      if (!made) [[unlikely]] {
+      // Nothing for 0 bytes is no failure; a block that was reallocated to them is gone.
+      if (!made && op.size != 0) [[unlikely]] {
         ++counts<mode>().failed;
         if (op.kind == OpKind::kRealloc) return;  // The old block lives on.
         *slot = {};
