@@ -186,7 +186,9 @@ void sleep_ns(uint64_t ns) {
 
 std::string sentence_of(const Board& board) {
   std::string where =
-      fmt::format(" (thread {}, operation {})", board.fault_track + 1, board.fault_op + 1);
+      board.fault_op == kAtTheEnd
+          ? " (seen at the end)"
+          : fmt::format(" (thread {}, operation {})", board.fault_track + 1, board.fault_op + 1);
   switch (board.fault.load()) {
     case Fault::kNothing:
       break;
