@@ -48,6 +48,7 @@ class TrackPlanner : public Planner {
       if (image.origin != trace::Origin::kForked || image.parent == ImageId::kNone ||
           !ancestors_.try_emplace(image.parent).second)
         break;
+      forks_.push_back({image.parent, id, image.forked_tick ? image.forked_tick : image.start_tick});
       id = image.parent;
     }
     tail_.ns_per_tick = survey.tables.header.ns_per_tick * static_cast<double>(kTicksToOne);
@@ -55,15 +56,10 @@ class TrackPlanner : public Planner {
     if (options.anonymize) tail_.flags |= kAnonymized;
   }
 
-  void image_started(const trace::Image& image) override {
-    auto parent = ancestors_.find(image.parent);
-    if (image.origin != trace::Origin::kForked || parent == ancestors_.end()) return;
-    parent->second.order.flush();
-    if (WatchedHeap* heap = watched(image.id)) heap->inherit(parent->second.heap);
-  }
-
   void events(std::span<const Event> events) override {
     for (const Event& event : events) {
+      if (!forks_.empty()) [[unlikely]]
+        pass_forks(event);
       if (event.image == options_.image) {
         if (event.tick > options_.to_tick && !std::exchange(over_, true)) order_.flush();
         if (!over_) order_.add(event);
@@ -80,6 +76,7 @@ class TrackPlanner : public Planner {
   }
 
   Result<FileTail> finish() override {
+    pass_forks(0);
     order_.flush();
     if (!begun_) begin(std::min(options_.to_tick, last_tick_));
     tail_.inversions += order_.put_right();
@@ -108,6 +105,29 @@ class TrackPlanner : public Planner {
     Ancestor(const Ancestor&) = delete;
     Ancestor& operator=(const Ancestor&) = delete;
   };
+
+  struct Fork {
+    ImageId parent, child;
+    uint64_t tick;
+  };
+
+  // An image is announced before the events of the whole epoch in which it was forked, and its
+  // parent goes on after: the heap is copied when the parent's events come to the fork.
+  void pass_forks(const Event& event) {
+    for (size_t i = 0; i < forks_.size(); ++i) {
+      const Fork& fork = forks_[i];
+      if (event.image == fork.child || (event.image == fork.parent && event.tick > fork.tick))
+        return pass_forks(i);
+    }
+  }
+  // All but so many, the oldest first.
+  void pass_forks(size_t but) {
+    for (; forks_.size() > but; forks_.pop_back()) {
+      Ancestor& parent = ancestors_.at(forks_.back().parent);
+      parent.order.flush();
+      watched(forks_.back().child)->inherit(parent.heap);
+    }
+  }
 
   WatchedHeap* watched(ImageId image) {
     if (image == options_.image) return &before_;
@@ -332,6 +352,7 @@ class TrackPlanner : public Planner {
   const Survey& survey_;
   PlanOptions options_;
   std::unordered_map<ImageId, Ancestor> ancestors_;
+  std::vector<Fork> forks_;  // That are yet to come, the last one first.
   WatchedHeap before_;  // The process itself, until it begins.
   Untangler order_{[this](const Event& event, bool anyway) { return place(event, anyway); }};
   WorkloadWriter writer_;

@@ -29,6 +29,7 @@ struct Recording {
   // What each thread asked for, in order.
   std::map<uint32_t, std::vector<std::pair<CallGroup, uint64_t>>> asked;
   uint64_t peak = 0;
+  std::vector<trace::Image> children;
 
   Recording(unsigned seed, uint32_t threads, int count, double handing_over = 0.5) : random(seed) {
     struct Live {
@@ -119,6 +120,7 @@ struct Recording {
     trace::Image image;
     image.id = ImageId{1};
     survey.tables.images.push_back(std::move(image));
+    for (const trace::Image& child : children) survey.tables.images.push_back(child);
     return survey;
   }
 };
@@ -130,11 +132,11 @@ struct Planned {
   ~Planned() { unlink(path.c_str()); }
 
   Planned(const Recording& recording, PlanOptions options = {}) {
-    options.image = ImageId{1};
+    if (options.image == ImageId::kNone) options.image = ImageId{1};
     Survey survey = recording.survey();
     int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
     auto made = planner(survey, options, fd, path);
-    made->image_started(survey.tables.images[0]);
+    for (const trace::Image& image : survey.tables.images) made->image_started(image);
     made->events(recording.events);
     Result<FileTail> done = made->finish();
     EXPECT_TRUE(done) << done.error().sentence;
@@ -387,6 +389,49 @@ TEST(PlanOrder, WhatComesTooEarlyWaitsForItsBlock) {
   EXPECT_EQ(planned.tail.inversions, 0u);
   EXPECT_EQ(planned.tail.unknown_frees, 1u);
   EXPECT_EQ(planned.tail.end_ideal_bytes, 10u);
+}
+
+// All of it in one epoch, so that the images are announced before the first event.
+TEST(PlanFork, ChildrenBeginWithTheHeapAtTheFork) {
+  Recording recording(1, 1, 0);
+  auto add = [&](uint32_t image, uint64_t tick, Kind kind, uint64_t address, uint64_t size = 0) {
+    Event event;
+    event.image = ImageId{image};
+    event.thread = ThreadId{1};
+    event.kind = kind;
+    event.op = kind == Kind::kFree ? wire::Op::kFree : wire::Op::kMalloc;
+    event.address = address;
+    event.size = size;
+    event.tick = tick;
+    recording.events.push_back(event);
+  };
+  for (uint32_t id : {2u, 3u}) {
+    trace::Image child;
+    child.id = ImageId{id};
+    child.parent = ImageId{id - 1};
+    child.origin = trace::Origin::kForked;
+    child.forked_tick = child.start_tick = id * 1000;
+    recording.children.push_back(child);
+  }
+  add(1, 1000, Kind::kAlloc, 0x100, 1);
+  add(1, 2000, Kind::kAlloc, 0x200, 2);  // In the tick of the fork: before it.
+  add(1, 2500, Kind::kFree, 0x100);
+  add(1, 2600, Kind::kAlloc, 0x300, 4);
+  add(2, 2700, Kind::kAlloc, 0x300, 8);
+  add(2, 3001, Kind::kFree, 0x300);
+  add(3, 3500, Kind::kFree, 0x100);
+  add(3, 3501, Kind::kFree, 0x200);
+  add(3, 3502, Kind::kFree, 0x300);
+  add(2, 3600, Kind::kFree, 0x100);
+  add(2, 3601, Kind::kFree, 0x200);
+  Planned child(recording, {.image = ImageId{2}});
+  EXPECT_EQ(child.tail.setup_calls, 2u);
+  EXPECT_EQ(child.tail.unknown_frees, 0u);
+  EXPECT_EQ(child.tail.calls[static_cast<int>(OpKind::kFree)], 3u);
+  Planned grandchild(recording, {.image = ImageId{3}});
+  EXPECT_EQ(grandchild.tail.setup_calls, 3u);
+  EXPECT_EQ(grandchild.tail.max_ideal_bytes, 11u);
+  EXPECT_EQ(grandchild.tail.unknown_frees, 0u);
 }
 
 TEST(PlanSampled, IsRefused) {
