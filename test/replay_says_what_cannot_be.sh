@@ -51,7 +51,7 @@ for size in 8 100 3000; do
   head -c $size a.mwork >cut.mwork
   refused 3 "cut or damaged\|not a" replay cut.mwork
 done
-sed '1s/MWORK02/MWORK01/' a.mwork >other.mwork
+sed '1s/MWORK03/MWORK01/' a.mwork >other.mwork
 refused 3 "another version" replay other.mwork
 record b.mscope "$programs/passing" 2 400000
 head -c $(($(stat -c %s b.mscope) * 2 / 3)) b.mscope >cut.mscope

@@ -243,6 +243,7 @@ analyze::Answer replay_json(const ReplayReport& report) {
       {"workload.unknown_frees", tail.unknown_frees},
       {"workload.mapping_calls", tail.mapping_calls},
       {"workload.inversions", tail.inversions},
+      {"workload.missing_frees", tail.missing_frees},
       {"workload.lost_events", tail.lost_events},
       {"process", report.process.empty() ? Cell() : Cell(report.process)},
       {"reference",

@@ -64,6 +64,9 @@ void add_notes(const replay::FileTail& tail, std::vector<std::string>* notes) {
        "replayed");
   note(tail.inversions, "time", "times",
        "two threads' calls were recorded in an order that cannot have been, which was put right");
+  note(tail.missing_frees, "free", "frees",
+       "are not in the recording: another block was given out at the address; they are replayed "
+       "then");
   note(tail.lost_events, "event", "events", "were lost by the recording, so they are missing here");
 }
 

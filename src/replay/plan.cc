@@ -41,14 +41,19 @@ constexpr uint64_t kTicksToOne = 8;
 class TrackPlanner : public Planner {
  public:
   TrackPlanner(const Survey& survey, const PlanOptions& options, int fd, const std::string& path)
-      : survey_(survey), options_(options), writer_(fd, path) {
+      : survey_(survey),
+        options_(options),
+        before_(is_alone(options.image)),
+        writer_(fd, path),
+        blocks_(is_alone(options.image)) {
     // What it inherits is known from its parent, and its parent's parent.
     for (ImageId id = options.image;;) {
       const trace::Image& image = survey.tables.image(id);
       if (image.origin != trace::Origin::kForked || image.parent == ImageId::kNone ||
-          !ancestors_.try_emplace(image.parent).second)
+          !ancestors_.try_emplace(image.parent, is_alone(image.parent)).second)
         break;
-      forks_.push_back({image.parent, id, image.forked_tick ? image.forked_tick : image.start_tick});
+      forks_.push_back(
+          {image.parent, id, image.forked_tick ? image.forked_tick : image.start_tick});
       id = image.parent;
     }
     tail_.ns_per_tick = survey.tables.header.ns_per_tick * static_cast<double>(kTicksToOne);
@@ -101,7 +106,7 @@ class TrackPlanner : public Planner {
   struct Ancestor {
     WatchedHeap heap;
     Untangler order{[this](const Event& event, bool anyway) { return heap.watch(event, anyway); }};
-    Ancestor() = default;
+    explicit Ancestor(bool one_thread) : heap(one_thread) {}
     Ancestor(const Ancestor&) = delete;
     Ancestor& operator=(const Ancestor&) = delete;
   };
@@ -147,14 +152,15 @@ class TrackPlanner : public Planner {
     begun_ = true;
     start_tick_ = std::max(tick, options_.from_tick);
     last_tick_ = start_tick_;
+    before_.end_overdue(tick);
     std::vector<PlannedBlock> live = before_.by_birth();
-    before_ = {};
+    before_ = WatchedHeap();
     ancestors_.clear();
     if (live.empty()) return;
     add_track();
     for (PlannedBlock& block : live) {
       make(0, block.kind, block.size, block.alignment_log2, 0, &block);
-      blocks_.put(block);
+      blocks_.put(block, tick);
     }
     tail_.setup_calls = live.size();
     std::fill(std::begin(tail_.calls), std::end(tail_.calls), 0);
@@ -168,6 +174,7 @@ class TrackPlanner : public Planner {
       return true;
     }
     if (event.kind == Kind::kCallTime) return true;
+    end_overdue(event.tick);
     uint32_t track = track_of(event);
     uint64_t tick = since_start(event.tick);
     switch (event.kind) {
@@ -178,7 +185,7 @@ class TrackPlanner : public Planner {
         }
         PlannedBlock block = {.address = event.address};
         make(track, kind_of(event.op), event.size, alignment_log2(event), tick, &block);
-        put(block);
+        put(block, event.tick);
         return true;
       }
       case Kind::kFree: {
@@ -223,7 +230,7 @@ class TrackPlanner : public Planner {
     }
     if (event.address == 0 && event.size != 0) {
       ++tail_.failed_calls;
-      if (old) put(*old);
+      if (old) put(*old, event.tick);
       return;
     }
     if (old) wait_for(track, old->track, old->done);
@@ -246,7 +253,7 @@ class TrackPlanner : public Planner {
         track,
         {.kind = OpKind::kRealloc, .fresh = fresh, .slot = block.slot, .size = size, .tick = tick});
     block.done = tracks_[track].done;
-    put(block);
+    put(block, event.tick);
   }
 
   // In ticks of the workload.
@@ -271,7 +278,31 @@ class TrackPlanner : public Planner {
     block->done = tracks_[track].done;
   }
 
-  void put(const PlannedBlock& block) { tail_.inversions += !blocks_.put(block); }
+  void put(const PlannedBlock& block, uint64_t tick) {
+    if (blocks_.put(block, tick)) [[likely]]
+      return;
+    ++tail_.inversions;
+    end_overdue(tick);
+  }
+
+  // Freed by who made them, as nobody knows who did.
+  void end_overdue(uint64_t tick) {
+    blocks_.end_overdue(tick, [&](const PlannedBlock& block) {
+      --tail_.inversions;
+      ++tail_.missing_frees;
+      pools_.put(block.track, block.slot);
+      append_call(block.track,
+                  {.kind = OpKind::kFree, .slot = block.slot, .tick = since_start(tick)});
+      ideal_ -= block.size;
+    });
+  }
+
+  bool is_alone(ImageId image) const {
+    if (raw(image) >= survey_.images.size()) return true;
+    return std::ranges::count_if(survey_.images[raw(image)].threads, [](const auto& thread) {
+             return thread.first_tick <= thread.last_tick;
+           }) <= 1;
+  }
 
   void add_track() {
     tracks_.emplace_back();
@@ -353,7 +384,7 @@ class TrackPlanner : public Planner {
   PlanOptions options_;
   std::unordered_map<ImageId, Ancestor> ancestors_;
   std::vector<Fork> forks_;  // That are yet to come, the last one first.
-  WatchedHeap before_;  // The process itself, until it begins.
+  WatchedHeap before_;       // The process itself, until it begins.
   Untangler order_{[this](const Event& event, bool anyway) { return place(event, anyway); }};
   WorkloadWriter writer_;
   FileTail tail_;

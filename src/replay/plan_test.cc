@@ -344,6 +344,38 @@ TEST(PlanOrder, AnOvertakenFreeBelongsToTheOlderBlock) {
   EXPECT_TRUE(machine.run(1));
 }
 
+// Freed by something that is not recorded, so that its address is given out again.
+TEST(PlanOrder, AMissingFreeIsReplayed) {
+  for (uint32_t threads : {1u, 2u}) {
+    Recording recording(1, 1, 0);
+    auto add = [&](Kind kind, uint32_t thread, uint64_t address, uint64_t size) {
+      Event event;
+      event.image = ImageId{1};
+      event.kind = kind;
+      event.op = kind == Kind::kFree ? wire::Op::kFree : wire::Op::kMalloc;
+      event.thread = ThreadId{thread};
+      event.address = address;
+      event.size = size;
+      // Right after each other, which several threads' clocks could not tell apart.
+      event.tick = 1000 + recording.events.size() * (threads == 1 ? 1 : 2 * Untangler::kWindow);
+      recording.events.push_back(event);
+    };
+    for (int i = 0; i < 10; ++i) add(Kind::kAlloc, 1, 0x100, 100);
+    add(Kind::kFree, 1, 0x100, 0);
+    add(Kind::kAlloc, threads, 0x200, 7);
+    Planned planned(recording);
+    EXPECT_EQ(planned.tail.missing_frees, 9u);
+    EXPECT_EQ(planned.tail.inversions, 0u);
+    EXPECT_EQ(planned.tail.end_ideal_bytes, 7u);
+    EXPECT_EQ(planned.tail.max_ideal_bytes, 200u);
+    Machine machine{planned.tracks(), std::vector<Machine::Slot>(planned.tail.slots), {}, {}, {}};
+    EXPECT_TRUE(machine.run(1));
+    // The heap that is built up holds none of those.
+    Planned late(recording, {.from_tick = recording.events[9].tick + 1});
+    EXPECT_EQ(late.tail.setup_calls, 1u);
+  }
+}
+
 // Each recorded before the block that it is of was born, by another thread.
 TEST(PlanOrder, WhatComesTooEarlyWaitsForItsBlock) {
   Recording recording(1, 1, 0);

@@ -78,7 +78,7 @@ const ChunkPlace* places;
 const TrackPlace* track_places;
 uint32_t* next_chunk;  // Of the same track; by chunk. 0: none.
 Slot* slots;
-uint64_t* marks;  // With --verify: what each slot's block is filled with.
+uint64_t* marks;         // With --verify: what each slot's block is filled with.
 double cycles_per_tick;  // Of the workload's, at the speed that was asked for.
 uint64_t start_cycles, start_ns;
 uint64_t timing_cycles, timing_ns;  // What it costs to read the clocks.
@@ -609,7 +609,7 @@ class Player {
   int64_t ideal_ = 0, told_ideal_ = 0, max_ideal_ = 0;
   uint32_t until_sample_ = 1;
   uint64_t random_;
-  uint64_t births_ = 0;  // With --verify.
+  uint64_t births_ = 0;         // With --verify.
   uint64_t interruptions_ = 0;  // When the operations were decoded.
   uint32_t until_rehearsal_ = 0;
   TrackCounts* rehearsed_;  // What a rehearsal counts and makes; nobody looks at it.
