@@ -272,6 +272,7 @@ class TrackPlanner : public Planner {
     ideal_ += block->size;
     append_call(track, {.kind = kind,
                         .alignment_log2 = alignment,
+                        .fresh = kind == OpKind::kRealloc,
                         .slot = block->slot,
                         .size = block->size,
                         .tick = tick});

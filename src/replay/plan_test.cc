@@ -376,6 +376,30 @@ TEST(PlanOrder, AMissingFreeIsReplayed) {
   }
 }
 
+TEST(PlanKinds, ReallocOfNothingStaysOne) {
+  Recording recording(1, 1, 0);
+  Event event;
+  event.image = ImageId{1};
+  event.thread = ThreadId{1};
+  event.kind = Kind::kAlloc;
+  event.op = wire::Op::kRealloc;
+  event.address = 0x100;
+  event.size = 10;
+  event.tick = 1000;
+  recording.events.push_back(event);
+  event.op = wire::Op::kReallocarray;
+  event.address = 0x200;
+  event.tick = 2000;
+  recording.events.push_back(event);
+  for (uint64_t from : {uint64_t{0}, uint64_t{1500}}) {  // The second time, one is built up.
+    Planned planned(recording, {.from_tick = from});
+    EXPECT_EQ(planned.tail.calls[static_cast<int>(OpKind::kRealloc)], from == 0 ? 2u : 1u);
+    EXPECT_EQ(planned.tail.calls[static_cast<int>(OpKind::kMalloc)], 0u);
+    Machine machine{planned.tracks(), std::vector<Machine::Slot>(planned.tail.slots), {}, {}, {}};
+    EXPECT_TRUE(machine.run(1));
+  }
+}
+
 // Each recorded before the block that it is of was born, by another thread.
 TEST(PlanOrder, WhatComesTooEarlyWaitsForItsBlock) {
   Recording recording(1, 1, 0);

@@ -22,6 +22,9 @@ OpKind kind_of(wire::Op op) {
     case wire::Op::kNewAligned:
     case wire::Op::kNewArrayAligned:
       return OpKind::kPosixMemalign;
+    case wire::Op::kRealloc:  // Of no block: the recorder tells it as an allocation.
+    case wire::Op::kReallocarray:
+      return OpKind::kRealloc;
     default:
       return OpKind::kMalloc;
   }
