@@ -54,6 +54,16 @@ for fault in crash:crashed exit:ended; do
   grep -q glibc out || fail "$fault: no other row"
 done
 
+# What one prints is no part of the answer, and what it has started ends with it.
+BROKEN=prints "$malloscope" replay a.mscope --allocators "$programs/libbroken.so" --json >r.json 2>said ||
+  fail "prints: exit $?"
+grep -q noise said && /usr/bin/python3 -c 'import json; json.load(open("r.json"))' || fail "prints: $(head -3 r.json)"
+"$malloscope" replay a.mscope --json >r.json 2>&- || fail "without stderr: exit $?"
+SECONDS=0
+BROKEN=forks "$malloscope" replay a.mscope --allocators "$programs/libbroken.so" 2>&1 | cat >out
+same "exit code, forks" ${PIPESTATUS[0]} 0
+[ $SECONDS -lt 20 ] || fail "a process that the allocator started goes on"
+
 # One that hangs is ended, at any pace.
 for pace in asap x1000000; do
   BROKEN=hang timeout 60 "$malloscope" replay a.mscope --allocators "$programs/libbroken.so",glibc \

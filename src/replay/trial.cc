@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -64,7 +66,16 @@ class Running {
   Board* board_ = nullptr;
   int pid_ = 0;
   std::optional<int> status_;
+  std::vector<int> others_;  // Children that are not the player's.
 };
+
+// Of this process: those that it started, and as a subreaper, theirs whose parents have ended.
+std::vector<int> children() {
+  std::vector<int> pids;
+  std::ifstream list(fmt::format("/proc/self/task/{}/children", getpid()));
+  for (int pid = 0; list >> pid;) pids.push_back(pid);
+  return pids;
+}
 
 std::vector<std::string> environment_for(const Setup& setup) {
   std::vector<std::string> environment;
@@ -130,6 +141,15 @@ Running::Running(const WorkloadReader& workload, const Setup& setup, const Trial
   }
   posix_spawn_file_actions_adddup2(&actions, workload_copy, kWorkload);
   posix_spawn_file_actions_adddup2(&actions, board_copy, kBoard);
+  // Whatever the allocator has to say, standard output is the answer's.
+  if (fcntl(STDERR_FILENO, F_GETFD) >= 0)
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  else
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  // An allocator may start processes of its own. They become ours when the player has ended, and
+  // stay in our group, so that ^C and ^Z reach them.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  others_ = children();
   std::vector<std::string> words = {options.player, std::to_string(kWorkload),
                                     std::to_string(kBoard)};
   std::vector<std::string> environment = environment_for(setup);
@@ -146,10 +166,20 @@ Running::Running(const WorkloadReader& workload, const Setup& setup, const Trial
 }
 
 Running::~Running() {
-  if (pid_ > 0 && !status_) {
-    ::kill(pid_, SIGKILL);
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  auto end = [](int pid) {
+    ::kill(pid, SIGKILL);
+    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }
+  };
+  if (pid_ > 0 && !status_) end(pid_);
+  // Each one that ends may leave us its own.
+  for (bool any = pid_ > 0; any;) {
+    any = false;
+    for (int pid : children())
+      if (std::ranges::find(others_, pid) == others_.end()) {
+        end(pid);
+        any = true;
+      }
   }
   if (board_) munmap(board_, board_bytes_);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // build: -shared -fPIC -o libbroken.so
 // An allocator that never reuses anything, and from its thousandth call on does wrong what BROKEN
-// says: overlap, twice, misaligned, dirty, forgets, crash, hang, exit. Else it works; with
+// says: overlap, twice, misaligned, dirty, forgets, crash, hang, exit, prints, forks. Else it works; with
 // BROKEN=nothing, 0 bytes are no block from the first call on, which is allowed.
 #include <errno.h>
 #include <pthread.h>
@@ -38,6 +38,13 @@ void* memalign(size_t alignment, size_t size) {
   }
   if (now("crash")) *(volatile int*)8 = 1;
   if (now("exit")) _exit(3);
+  static int once;
+  if (now("prints") && !once++) (void)!write(1, "noise\n", 6);
+  if (now("forks") && !once++ && fork() == 0) {
+    setsid();
+    sleep(30);
+    _exit(0);
+  }
   while (now("hang")) {
   }
   char* block = (char*)(((uintptr_t)next + 16 + alignment - 1) & ~(uintptr_t)(alignment - 1));
