@@ -84,6 +84,10 @@ for a in "/lib/x86_64-linux-gnu/libm.so.6:not an allocator" "text:not a shared l
   grep -q glibc out || fail "${a%%:*}: no other row"
 done
 
+# A setting is stronger than what is in the environment.
+BROKEN=crash "$malloscope" replay a.mscope --allocators "$programs/libbroken.so" \
+  --tunables BROKEN=nothing >out 2>said || fail "BROKEN=nothing: $(cat said)"
+
 # Settings: each combination is a row, and reaches its allocator alone.
 "$malloscope" replay a.mscope --allocators glibc,mimalloc --json \
   --tunables 'glibc.malloc.arena_max=1,2 glibc.malloc.mmap_threshold=64K' >r.json || fail "exit $?"

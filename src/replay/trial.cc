@@ -81,7 +81,11 @@ std::vector<std::string> environment_for(const Setup& setup) {
   std::vector<std::string> environment;
   for (char** at = environ; *at; ++at) {
     std::string_view variable = *at;
-    if (!is_allocator_variable(variable.substr(0, variable.find('='))))
+    std::string_view name = variable.substr(0, variable.find('='));
+    // Of two with one name, the first would be found.
+    bool is_set = std::ranges::any_of(
+        setup.environment, [&](const auto& setting) { return setting.first == name; });
+    if (!is_allocator_variable(name) && !is_set)
       environment.emplace_back(*at);
   }
   for (const auto& [name, value] : setup.environment) environment.push_back(name + "=" + value);
