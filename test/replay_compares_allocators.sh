@@ -84,6 +84,17 @@ for a in "/lib/x86_64-linux-gnu/libm.so.6:not an allocator" "text:not a shared l
   grep -q glibc out || fail "${a%%:*}: no other row"
 done
 
+# Whose user is in many groups has a long /proc/PID/status.
+if [ "$(id -u)" = 0 ]; then
+  /usr/bin/python3 -c '
+import os, sys
+os.setgroups(range(10000, 13000))
+os.execv(sys.argv[1], sys.argv[1:])' "$malloscope" replay a.mscope --json >r.json || fail "exit $?"
+  /usr/bin/python3 -c '
+import json
+assert json.load(open("r.json"))["runs"][0]["heap_max_rss_bytes"] > 0' || fail "no memory in many groups"
+fi
+
 # A setting is stronger than what is in the environment.
 BROKEN=crash "$malloscope" replay a.mscope --allocators "$programs/libbroken.so" \
   --tunables BROKEN=nothing >out 2>said || fail "BROKEN=nothing: $(cat said)"

@@ -154,6 +154,11 @@ void add_trial_notes(const ReplayReport& report, analyze::Answer* answer) {
       answer->notes.push_back(fmt::format("{}: {} found no memory, though the recorded ones had.",
                                           contender.name(),
                                           count_text(trial->failed, "call", "calls")));
+    if (!trial->knows_memory)
+      answer->notes.push_back(
+          fmt::format("{}: its memory is not known, as /proc/PID/status has no VmRSS; 0 stands for "
+                      "that.",
+                      contender.name()));
     if (report.trims && !trial->can_trim)
       answer->notes.push_back(
           fmt::format("{} has no malloc_trim, so it was not trimmed.", contender.name()));

@@ -83,10 +83,9 @@ std::vector<std::string> environment_for(const Setup& setup) {
     std::string_view variable = *at;
     std::string_view name = variable.substr(0, variable.find('='));
     // Of two with one name, the first would be found.
-    bool is_set = std::ranges::any_of(
-        setup.environment, [&](const auto& setting) { return setting.first == name; });
-    if (!is_allocator_variable(name) && !is_set)
-      environment.emplace_back(*at);
+    bool is_set = std::ranges::any_of(setup.environment,
+                                      [&](const auto& setting) { return setting.first == name; });
+    if (!is_allocator_variable(name) && !is_set) environment.emplace_back(*at);
   }
   for (const auto& [name, value] : setup.environment) environment.push_back(name + "=" + value);
   if (!setup.library.empty()) environment.push_back("LD_PRELOAD=" + setup.library);
@@ -194,16 +193,18 @@ struct Memory {
 };
 
 Memory memory_of(int pid) {
-  char text[4096];
   std::string path = fmt::format("/proc/{}/status", pid);
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};
-  ssize_t size = read(fd, text, sizeof text - 1);
+  // All of it: before the memory stand the groups of the user, who may be in thousands.
+  std::string status;
+  char text[4096];
+  for (ssize_t size = 0; (size = read(fd, text, sizeof text)) > 0;)
+    status.append(text, static_cast<size_t>(size));
   close(fd);
-  std::string_view status(text, size > 0 ? static_cast<size_t>(size) : 0);
   auto kib = [&](std::string_view name) -> uint64_t {
     size_t at = status.find(name);
-    if (at == std::string_view::npos) return 0;
+    if (at == std::string::npos) return 0;
     uint64_t value = 0;
     for (at += name.size(); at < status.size() && status[at] != '\n'; ++at)
       if (status[at] >= '0' && status[at] <= '9')
@@ -387,6 +388,7 @@ Trial run_trial(const WorkloadReader& workload, const Setup& setup, const TrialO
   if (!wait_for(State::kReady, [] { sleep_ns(500'000); })) return trial;
   Memory before = memory_of(player.pid());
   trial.player_bytes = before.rss;
+  trial.knows_memory = before.rss != 0;
   uint64_t start = clock_ns();
   auto look = [&] {
     Memory now = memory_of(player.pid());

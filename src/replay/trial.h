@@ -59,6 +59,7 @@ struct Trial {
   uint64_t interrupted = 0;
   uint64_t trims = 0;
   bool can_trim = true;
+  bool knows_memory = true;         // The kernel told it.
   uint64_t player_bytes = 0;        // The player's own memory, before it began.
   uint64_t max_rss_bytes = 0;       // With the player's own.
   uint64_t heap_max_rss_bytes = 0;  // Without.
