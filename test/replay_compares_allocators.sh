@@ -96,8 +96,10 @@ assert json.load(open("r.json"))["runs"][0]["heap_max_rss_bytes"] > 0' || fail "
 fi
 
 # A setting is stronger than what is in the environment.
-BROKEN=crash "$malloscope" replay a.mscope --allocators "$programs/libbroken.so" \
-  --tunables BROKEN=nothing >out 2>said || fail "BROKEN=nothing: $(cat said)"
+BROKEN=nothing "$malloscope" replay a.mscope --allocators "$programs/libbroken.so" \
+  --tunables BROKEN=crash >out 2>said
+same "lines of BROKEN=crash" "$(wc -l <said)" 1
+grep -q "BROKEN=crash: it crashed" said || fail "BROKEN=crash: $(cat said)"
 
 # Settings: each combination is a row, and reaches its allocator alone.
 "$malloscope" replay a.mscope --allocators glibc,mimalloc --json \
@@ -106,5 +108,5 @@ BROKEN=crash "$malloscope" replay a.mscope --allocators "$programs/libbroken.so"
 import json
 runs = json.load(open("r.json"))["runs"]
 assert [r["tunables"] for r in runs] == [
-    "glibc.malloc.arena_max=1 glibc.malloc.mmap_threshold=64K",
+    "", "glibc.malloc.arena_max=1 glibc.malloc.mmap_threshold=64K",
     "glibc.malloc.arena_max=2 glibc.malloc.mmap_threshold=64K", ""], runs' || fail "tunables"

@@ -241,6 +241,8 @@ std::vector<Setup> combinations(const Setup& allocator, const std::vector<Tunabl
       }
     setups = std::move(more);
   }
+  // What they are compared with.
+  if (!setups.front().tunables.empty()) setups.insert(setups.begin(), allocator);
   return setups;
 }
 
