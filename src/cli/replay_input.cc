@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "analyze/heap.h"
 #include "analyze/time_point.h"
 #include "base/whole_file.h"
 #include "cli/arguments.h"
@@ -30,18 +31,18 @@ int nameless_file() {
   return fd;
 }
 
+// The peak is that of the image which is replayed.
 Result<uint64_t> tick_at(const std::string& text, std::string_view option, const ReplayInput& input,
-                         const trace::Tables& tables, uint64_t last_tick) {
+                         const trace::Tables& tables, ImageId image, uint64_t last_tick) {
   Result<analyze::TimePoint> point = analyze::TimePoint::parse(text, option);
   if (!point) return std::unexpected(point.error());
   uint64_t peak = 0;
   if (point->needs_peak()) {
-    analyze::Query query;
-    query.selection.pid = input.pid;
-    Result<std::unique_ptr<analyze::Reading>> reading =
-        analyze::Reading::open(input.file, query, {});
-    if (!reading) return std::unexpected(reading.error());
-    peak = (*reading)->accounts().peak().tick;
+    analyze::Heap heap;
+    Result<trace::Tables> read =
+        trace::stream(input.file, &heap, {.progress = progress_of("reading"), .stacks = false});
+    if (!read) return std::unexpected(read.error());
+    peak = heap.peak(image).tick;
   }
   return analyze::tick_of(*point, tables.header, tables.end_tick.value_or(last_tick), peak);
 }
@@ -141,12 +142,14 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
   for (auto [text, option, tick] : {std::tuple(&input.from, "--from", &options.from_tick),
                                     std::tuple(&input.to, "--to", &options.to_tick)}) {
     if (text->empty()) continue;
-    Result<uint64_t> found = tick_at(*text, option, input, tables, last_tick);
+    Result<uint64_t> found = tick_at(*text, option, input, tables, options.image, last_tick);
     if (!found) return give_up(kUsage, found.error().sentence);
     *tick = *found;
   }
   if (options.from_tick > options.to_tick)
     return give_up(kUsage, fmt::format("--from {} is after --to {}", input.from, input.to));
+  // Up to a moment is with it, so from there on is without: each call is in one of the two.
+  if (!input.from.empty() && options.from_tick > tables.header.start_tick) ++options.from_tick;
   options.one_thread = input.threads == "1";
   options.anonymize = input.anonymize;
 
