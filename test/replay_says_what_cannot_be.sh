@@ -58,6 +58,9 @@ head -c $(($(stat -c %s b.mscope) * 2 / 3)) b.mscope >cut.mscope
 "$malloscope" replay cut.mscope >out 2>said || fail "a cut trace: exit $? $(cat said)"
 grep -q "not complete" said || fail "a cut trace is not said: $(cat said)"
 
+head -c 2000 b.mscope >cut.mscope
+refused 2 "no calls .* not complete" replay cut.mscope
+
 # Limits: of files, of descriptors, of address space; and a full disk behind standard output.
 (ulimit -f 2 && refused 3 "File too large" workload b.mscope -o large.mwork) || exit 1
 [ ! -e large.mwork ] || fail "half a workload was left"

@@ -114,14 +114,18 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
   Result<replay::Survey> survey = replay::survey(input.file, progress_of("reading"));
   if (!survey) return give_up(survey.error().usage ? kUsage : kUnreadable, survey.error().sentence);
   const trace::Tables& tables = survey->tables;
+  // Also what is missing in the end may be behind the cut.
+  std::string cut =
+      tables.complete ? "" : fmt::format("; it is not complete: {}", tables.incomplete_because);
   replay::PlanOptions options;
   options.image = survey->busiest(input.pid);
   if (options.image == ImageId::kNone) {
     if (input.pid)
       return give_up(kUsage, fmt::format("process {} is not in {}, or it has called nothing; "
-                                         "malloscope info lists the processes",
-                                         *input.pid, input.file));
-    return give_up(kUsage, fmt::format("{} has no calls that could be replayed", input.file));
+                                         "malloscope info lists the processes{}",
+                                         *input.pid, input.file, cut));
+    return give_up(kUsage,
+                   fmt::format("{} has no calls that could be replayed{}", input.file, cut));
   }
   if (!tables.complete)
     complain(kOk, fmt::format("warning: {} is not complete: {}; what is there is replayed",
