@@ -412,8 +412,11 @@ Trial run_trial(const WorkloadReader& workload, const Setup& setup, const TrialO
   trial.trims = board.trims.load();
   trial.can_trim = board.can_trim != 0;
   auto beyond = [&](uint64_t rss) { return rss > before.rss ? rss - before.rss : 0; };
-  trial.max_rss_bytes = after.highest_rss;
-  trial.heap_max_rss_bytes = beyond(after.highest_rss);
+  // The kernel brings its own highest up to date now and then only.
+  trial.max_rss_bytes = std::max(after.highest_rss, after.rss);
+  for (const Sample& sample : trial.samples)
+    trial.max_rss_bytes = std::max(trial.max_rss_bytes, before.rss + sample.rss_bytes);
+  trial.heap_max_rss_bytes = beyond(trial.max_rss_bytes);
   trial.heap_end_rss_bytes = beyond(after.rss);
   trial.max_vm_bytes = after.highest_vm;
   trial.max_ideal_bytes = static_cast<uint64_t>(std::max<int64_t>(0, board.max_ideal.load()));
