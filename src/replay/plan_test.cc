@@ -16,6 +16,7 @@
 #include "replay/reader.h"
 #include "replay/statistics.h"
 #include "replay/untangle.h"
+#include "replay/writer.h"
 
 namespace malloscope::replay {
 namespace {
@@ -569,6 +570,44 @@ TEST(Workload, DamageIsFound) {
     bool whole = reader && reader->read([](uint32_t, const Op&) {});
     EXPECT_FALSE(whole) << i;
   }
+}
+
+// Whole by its checksums, but its tail asks for more than its operations can need.
+TEST(Workload, LiesInTheTailAreFound) {
+  Recording recording(3, 4, 3'000);
+  Planned planned(recording);
+  int fd = open(planned.path.c_str(), O_RDWR);
+  FileTail tail = planned.tail;
+  std::vector<ChunkPlace> places(tail.chunks);
+  std::vector<TrackPlace> tracks(tail.tracks);
+  auto at = static_cast<off_t>(tail.places_offset);
+  auto tracks_at = at + static_cast<off_t>(places.size() * sizeof(ChunkPlace));
+  ASSERT_GT(pread(fd, places.data(), places.size() * sizeof(ChunkPlace), at), 0);
+  ASSERT_GT(pread(fd, tracks.data(), tracks.size() * sizeof(TrackPlace), tracks_at), 0);
+  auto opens = [&](FileTail lie, std::vector<TrackPlace> lies) {
+    lie.checksum = checksum(lie, places, lies);
+    auto bytes = static_cast<off_t>(lies.size() * sizeof(TrackPlace));
+    EXPECT_EQ(pwrite(fd, lies.data(), static_cast<size_t>(bytes), tracks_at), bytes);
+    EXPECT_EQ(pwrite(fd, &lie, sizeof lie, tracks_at + bytes), static_cast<ssize_t>(sizeof lie));
+    return WorkloadReader::open(planned.path).has_value();
+  };
+  EXPECT_TRUE(opens(tail, tracks));
+  FileTail lie = tail;
+  lie.slots = UINT32_MAX;
+  EXPECT_FALSE(opens(lie, tracks));
+  lie = tail;
+  lie.largest_stored = uint64_t{1} << 40;
+  EXPECT_FALSE(opens(lie, tracks));
+  lie = tail;
+  lie.largest_raw = uint64_t{1} << 40;
+  EXPECT_FALSE(opens(lie, tracks));
+  lie = tail;
+  lie.calls[0] = uint64_t{1} << 63;
+  EXPECT_FALSE(opens(lie, tracks));
+  std::vector<TrackPlace> lies = tracks;
+  lies[0].births = kMostBirths;
+  EXPECT_FALSE(opens(tail, lies));
+  close(fd);
 }
 
 TEST(Statistics, CountWhatWasAskedFor) {

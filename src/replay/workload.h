@@ -91,6 +91,8 @@ inline constexpr int kMagicName = 5;  // The version stands behind that.
 inline constexpr char kTailMagic[8] = {'M', 'W', 'O', 'R', 'K', 'e', 'n', 'd'};
 inline constexpr uint32_t kMaxTracks = 1 << 14;
 inline constexpr uint32_t kMaxChunkOps = 1 << 15;
+// Of one kNewSlots.
+inline constexpr uint64_t kMostNewSlots = 4096;
 // A chunk is six columns, each one a zstd frame: see codec.h.
 inline constexpr int kColumns = 6;
 
