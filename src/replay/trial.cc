@@ -320,6 +320,7 @@ void add_up(const Board& board, Trial* trial) {
   double allocator_cycles = 0;
   for (int k = 0; k < kCallGroups; ++k) {
     CallFigures& figures = trial->groups[k];
+    figures.timed = all->groups[k].weight > 0;
     figures.mean_cycles = mean(all->groups[k]);
     figures.p50_cycles = percentile(all->histogram[k], all->groups[k].weight, 0.5);
     figures.p99_cycles = percentile(all->histogram[k], all->groups[k].weight, 0.99);

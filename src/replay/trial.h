@@ -34,6 +34,7 @@ struct Sample {
 
 struct CallFigures {
   uint64_t calls = 0;
+  bool timed = false;  // At least one was.
   double mean_cycles = 0;
   uint64_t p50_cycles = 0, p99_cycles = 0;
 };
