@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // build: -shared -fPIC -o libbroken.so
 // An allocator that never reuses anything, and from its thousandth call on does wrong what BROKEN
-// says: overlap, twice, misaligned, dirty, forgets, crash, hang, exit, prints, forks. Else it works; with
-// BROKEN=nothing, 0 bytes are no block from the first call on, which is allowed.
+// says: overlap, twice, misaligned, dirty, forgets, crash, hang, exit, prints, forks. Else it
+// works; with BROKEN=nothing, 0 bytes are no block from the first call on, which is allowed.
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
