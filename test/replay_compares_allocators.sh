@@ -28,7 +28,7 @@ grep -q "4 of 4 allocators passed" said || fail "verify: $(cat said)"
 
 # What is broken is caught, and the other row still comes.
 record one.mscope "$programs/passing" 1 20000
-for f in overlap:overwritten misaligned:aligned "dirty:not zero" forgets:lost; do
+for f in overlap:overwritten twice:overwritten misaligned:aligned "dirty:not zero" forgets:lost; do
   fault=${f%%:*}
   BROKEN=$fault "$malloscope" replay one.mscope --allocators glibc,"$programs/libbroken.so" --verify \
     --json >r.json 2>said
@@ -37,8 +37,13 @@ for f in overlap:overwritten misaligned:aligned "dirty:not zero" forgets:lost; d
   /usr/bin/python3 -c '
 import json
 runs = json.load(open("r.json"))["runs"]
-assert runs[0]["error"] is None and "thread" in runs[1]["error"], runs' || fail "$fault: $(cat said)"
+assert runs[0]["error"] is None and ("thread" in runs[1]["error"] or "at the end" in runs[1]["error"]), runs' || fail "$fault: $(cat said)"
 done
+# Also if nothing is freed, so that it shows only at the end.
+record same.mscope "$programs/same_sizes"
+BROKEN=twice "$malloscope" replay same.mscope --allocators "$programs/libbroken.so" --verify >out 2>said
+same "exit code, twice" $? 1
+grep -q "overwritten (seen at the end)" said || fail "twice: $(cat said)"
 BROKEN= "$malloscope" replay a.mscope --allocators "$programs/libbroken.so" --verify >said ||
   fail "not broken at all, but: $(cat said)"
 for fault in crash:crashed exit:ended; do
@@ -48,6 +53,16 @@ for fault in crash:crashed exit:ended; do
   grep -q "${fault#*:}" said || fail "$fault: $(cat said)"
   grep -q glibc out || fail "$fault: no other row"
 done
+
+# What one prints is no part of the answer, and what it has started ends with it.
+BROKEN=prints "$malloscope" replay a.mscope --allocators "$programs/libbroken.so" --json >r.json 2>said ||
+  fail "prints: exit $?"
+grep -q noise said && /usr/bin/python3 -c 'import json; json.load(open("r.json"))' || fail "prints: $(head -3 r.json)"
+"$malloscope" replay a.mscope --json >r.json 2>&- || fail "without stderr: exit $?"
+SECONDS=0
+BROKEN=forks "$malloscope" replay a.mscope --allocators "$programs/libbroken.so" 2>&1 | cat >out
+same "exit code, forks" ${PIPESTATUS[0]} 0
+[ $SECONDS -lt 20 ] || fail "a process that the allocator started goes on"
 
 # One that hangs is ended, at any pace.
 for pace in asap x1000000; do
@@ -69,6 +84,23 @@ for a in "/lib/x86_64-linux-gnu/libm.so.6:not an allocator" "text:not a shared l
   grep -q glibc out || fail "${a%%:*}: no other row"
 done
 
+# Whose user is in many groups has a long /proc/PID/status.
+if [ "$(id -u)" = 0 ]; then
+  /usr/bin/python3 -c '
+import os, sys
+os.setgroups(range(10000, 13000))
+os.execv(sys.argv[1], sys.argv[1:])' "$malloscope" replay a.mscope --json >r.json || fail "exit $?"
+  /usr/bin/python3 -c '
+import json
+assert json.load(open("r.json"))["runs"][0]["heap_max_rss_bytes"] > 0' || fail "no memory in many groups"
+fi
+
+# A setting is stronger than what is in the environment.
+BROKEN=nothing "$malloscope" replay a.mscope --allocators "$programs/libbroken.so" \
+  --tunables BROKEN=crash >out 2>said
+same "lines of BROKEN=crash" "$(wc -l <said)" 1
+grep -q "BROKEN=crash: it crashed" said || fail "BROKEN=crash: $(cat said)"
+
 # Settings: each combination is a row, and reaches its allocator alone.
 "$malloscope" replay a.mscope --allocators glibc,mimalloc --json \
   --tunables 'glibc.malloc.arena_max=1,2 glibc.malloc.mmap_threshold=64K' >r.json || fail "exit $?"
@@ -76,5 +108,5 @@ done
 import json
 runs = json.load(open("r.json"))["runs"]
 assert [r["tunables"] for r in runs] == [
-    "glibc.malloc.arena_max=1 glibc.malloc.mmap_threshold=64K",
+    "", "glibc.malloc.arena_max=1 glibc.malloc.mmap_threshold=64K",
     "glibc.malloc.arena_max=2 glibc.malloc.mmap_threshold=64K", ""], runs' || fail "tunables"

@@ -94,3 +94,12 @@ assert 0.6 < parts / one["cpu_ns"] < 1.6, (parts, one)
 assert 2 < one["player_ns_per_call"] < 300, one
 assert 0.5 * one["player_ns_per_call"] < four["player_ns_per_call"] < 1000, (one, four)
 COMPARE
+
+# Where one call in so many is timed, a kind of call of which none was has no time, not 0.
+record few.mscope "$programs/same_sizes" 2000000
+for i in 1 2 3 4 5; do
+  "$malloscope" replay few.mscope >out || fail "replay exits with $?"
+  grep -Eq "^  calloc +1 +0 " out && fail "a time of 0: $(cat out)"
+  grep -Eq "^  calloc +1 +- +- +- +-" out && exit 0
+done
+fail "calloc is always timed: $(cat out)"

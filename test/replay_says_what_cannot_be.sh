@@ -51,12 +51,15 @@ for size in 8 100 3000; do
   head -c $size a.mwork >cut.mwork
   refused 3 "cut or damaged\|not a" replay cut.mwork
 done
-sed '1s/MWORK02/MWORK01/' a.mwork >other.mwork
+sed '1s/MWORK03/MWORK01/' a.mwork >other.mwork
 refused 3 "another version" replay other.mwork
 record b.mscope "$programs/passing" 2 400000
 head -c $(($(stat -c %s b.mscope) * 2 / 3)) b.mscope >cut.mscope
 "$malloscope" replay cut.mscope >out 2>said || fail "a cut trace: exit $? $(cat said)"
 grep -q "not complete" said || fail "a cut trace is not said: $(cat said)"
+
+head -c 2000 b.mscope >cut.mscope
+refused 2 "no calls .* not complete" replay cut.mscope
 
 # Limits: of files, of descriptors, of address space; and a full disk behind standard output.
 (ulimit -f 2 && refused 3 "File too large" workload b.mscope -o large.mwork) || exit 1
@@ -73,6 +76,12 @@ record odd.mscope "$programs/odd_calls" || fail "odd_calls exits with $?"
 "$malloscope" replay odd.mscope --verify --allocators glibc,jemalloc,tcmalloc,mimalloc >out ||
   fail "odd calls: $(cat out)"
 grep -q "calls had failed when recorded" out || fail "failed calls are not said: $(cat out)"
+# Where realloc(block, 0) returned a block, others return none, and have freed the old one.
+LD_PRELOAD=$programs/libbroken.so record zero.mscope "$programs/odd_calls" || fail "odd_calls exits with $?"
+BROKEN=nothing "$malloscope" replay zero.mscope --verify --allocators glibc,"$programs/libbroken.so" \
+  >out 2>said || fail "no block for 0 bytes: $(cat said)"
+"$malloscope" replay zero.mscope >out 2>said || fail "realloc to 0 bytes: $(cat said)"
+grep -q "found no memory" out && fail "0 bytes are called a failure: $(cat out)"
 (ulimit -v 150000 && "$malloscope" replay odd.mscope --touch none >out; same "exit code" $? 0) || exit 1
 grep -q "found no memory, though" out || fail "a call that found none is not said: $(cat out)"
 (ulimit -v 150000 && "$malloscope" replay odd.mscope --verify >out 2>said; same "exit code" $? 1) || exit 1
@@ -85,11 +94,31 @@ t = json.load(sys.stdin)["totals"]; print(t["calls"], t["setup_calls"], t["end_i
 read -r whole _ end < <(calls a.mscope)
 read -r first _ live < <(calls a.mscope --to 50%)
 read -r second setup end_too < <(calls a.mscope --from 50%)
-[ $((first + second)) -ge "$whole" ] && [ $((first + second)) -le $((whole + 100)) ] ||
-  fail "$first + $second calls of $whole"
+same "calls of both halves" $((first + second)) "$whole"
 same "live at the end" "$end_too" "$end"
 [ "$setup" -gt 0 ] && [ "$live" -gt 0 ] || fail "no heap at the half"
 "$malloscope" replay a.mscope --from 50% --verify >out || fail "the second half: $(cat out)"
+
+# Many calls share the moment of a window's end, and are in one of the two.
+for at in 45% 50% 55% 60% peak; do
+  read -r first _ < <(calls a.mscope --to $at)
+  read -r second _ < <(calls a.mscope --from $at)
+  same "calls before and after $at" $((first + second)) "$whole"
+done
+
+# The peak is that of the process which is replayed, not of one that needs more.
+PYTHONMALLOC=malloc record two.mscope /usr/bin/python3 -c '
+import os
+big = bytearray(200 << 20); del big
+if os.fork() == 0:
+    x = [str(i) for i in range(100000)]
+    y = bytearray(50 << 20); del y
+    x = [str(i) for i in range(100000)]
+    os._exit(0)
+os.wait()'
+read -r whole _ < <(calls two.mscope 2>said)
+read -r first _ < <(calls two.mscope --to peak 2>said)
+[ "$first" -gt $((whole / 10)) ] && [ "$first" -lt "$whole" ] || fail "to the peak, $first of $whole calls"
 
 # A forked child begins with its parent's heap.
 record f.mscope "$programs/fork" >out

@@ -106,11 +106,16 @@ Table calls_table(const Contender& contender, const Trial& trial, bool named) {
   for (int i = 0; i < replay::kCallGroups; ++i) {
     const replay::CallFigures& figures = trial.groups[i];
     if (figures.calls == 0) continue;
+    std::string name = replay::kCallGroupNames[i];
+    if (!figures.timed) {
+      table.rows.push_back({{name, figures.calls, "-", "-", "-", "-", Cell()}});
+      continue;
+    }
     auto ns =
         rounded(figures.mean_cycles * static_cast<double>(figures.calls) * trial.ns_per_cycle);
-    table.rows.push_back({{std::string(replay::kCallGroupNames[i]), figures.calls,
-                           rounded(figures.mean_cycles), figures.p50_cycles, figures.p99_cycles, ns,
-                           analyze::Share{ns, std::max(ns, trial.allocator_ns)}}});
+    table.rows.push_back(
+        {{name, figures.calls, rounded(figures.mean_cycles), figures.p50_cycles, figures.p99_cycles,
+          ns, analyze::Share{ns, std::max(ns, trial.allocator_ns)}}});
   }
   table.list = false;
   return table;
@@ -154,6 +159,11 @@ void add_trial_notes(const ReplayReport& report, analyze::Answer* answer) {
       answer->notes.push_back(fmt::format("{}: {} found no memory, though the recorded ones had.",
                                           contender.name(),
                                           count_text(trial->failed, "call", "calls")));
+    if (!trial->knows_memory)
+      answer->notes.push_back(
+          fmt::format("{}: its memory is not known, as /proc/PID/status has no VmRSS; 0 stands for "
+                      "that.",
+                      contender.name()));
     if (report.trims && !trial->can_trim)
       answer->notes.push_back(
           fmt::format("{} has no malloc_trim, so it was not trimmed.", contender.name()));
@@ -217,6 +227,17 @@ analyze::Answer replay_text(const ReplayReport& report) {
                                 : "nothing is written",
         report.pace, report.interval_ms, bytes_text(first->player_bytes),
         first->player_ns_per_call));
+  const replay::FileTail& tail = report.workload->tail();
+  if (first && !report.verify && tail.tracks > 1 && report.pace == "asap" &&
+      tail.max_ideal_bytes > 0) {
+    double more = ratio(first->max_ideal_bytes, tail.max_ideal_bytes) - 1;
+    if (std::abs(more) > 0.05)
+      answer.notes.push_back(fmt::format(
+          "As fast as they go, the threads are elsewhere than in the program: {} asked for at "
+          "once, "
+          "where it had {} ({:+.0f} %). --pace recorded keeps that.",
+          bytes_text(first->max_ideal_bytes), bytes_text(tail.max_ideal_bytes), more * 100));
+  }
   add_trial_notes(report, &answer);
   answer.notes.insert(answer.notes.end(), report.notes.begin(), report.notes.end());
   return answer;
@@ -243,6 +264,7 @@ analyze::Answer replay_json(const ReplayReport& report) {
       {"workload.unknown_frees", tail.unknown_frees},
       {"workload.mapping_calls", tail.mapping_calls},
       {"workload.inversions", tail.inversions},
+      {"workload.missing_frees", tail.missing_frees},
       {"workload.lost_events", tail.lost_events},
       {"process", report.process.empty() ? Cell() : Cell(report.process)},
       {"reference",

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "analyze/heap.h"
 #include "analyze/time_point.h"
 #include "base/whole_file.h"
 #include "cli/arguments.h"
@@ -30,18 +31,18 @@ int nameless_file() {
   return fd;
 }
 
+// The peak is that of the image which is replayed.
 Result<uint64_t> tick_at(const std::string& text, std::string_view option, const ReplayInput& input,
-                         const trace::Tables& tables, uint64_t last_tick) {
+                         const trace::Tables& tables, ImageId image, uint64_t last_tick) {
   Result<analyze::TimePoint> point = analyze::TimePoint::parse(text, option);
   if (!point) return std::unexpected(point.error());
   uint64_t peak = 0;
   if (point->needs_peak()) {
-    analyze::Query query;
-    query.selection.pid = input.pid;
-    Result<std::unique_ptr<analyze::Reading>> reading =
-        analyze::Reading::open(input.file, query, {});
-    if (!reading) return std::unexpected(reading.error());
-    peak = (*reading)->accounts().peak().tick;
+    analyze::Heap heap;
+    Result<trace::Tables> read =
+        trace::stream(input.file, &heap, {.progress = progress_of("reading"), .stacks = false});
+    if (!read) return std::unexpected(read.error());
+    peak = heap.peak(image).tick;
   }
   return analyze::tick_of(*point, tables.header, tables.end_tick.value_or(last_tick), peak);
 }
@@ -64,6 +65,9 @@ void add_notes(const replay::FileTail& tail, std::vector<std::string>* notes) {
        "replayed");
   note(tail.inversions, "time", "times",
        "two threads' calls were recorded in an order that cannot have been, which was put right");
+  note(tail.missing_frees, "free", "frees",
+       "are not in the recording: another block was given out at the address; they are replayed "
+       "then");
   note(tail.lost_events, "event", "events", "were lost by the recording, so they are missing here");
 }
 
@@ -110,14 +114,18 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
   Result<replay::Survey> survey = replay::survey(input.file, progress_of("reading"));
   if (!survey) return give_up(survey.error().usage ? kUsage : kUnreadable, survey.error().sentence);
   const trace::Tables& tables = survey->tables;
+  // Also what is missing in the end may be behind the cut.
+  std::string cut =
+      tables.complete ? "" : fmt::format("; it is not complete: {}", tables.incomplete_because);
   replay::PlanOptions options;
   options.image = survey->busiest(input.pid);
   if (options.image == ImageId::kNone) {
     if (input.pid)
       return give_up(kUsage, fmt::format("process {} is not in {}, or it has called nothing; "
-                                         "malloscope info lists the processes",
-                                         *input.pid, input.file));
-    return give_up(kUsage, fmt::format("{} has no calls that could be replayed", input.file));
+                                         "malloscope info lists the processes{}",
+                                         *input.pid, input.file, cut));
+    return give_up(kUsage,
+                   fmt::format("{} has no calls that could be replayed{}", input.file, cut));
   }
   if (!tables.complete)
     complain(kOk, fmt::format("warning: {} is not complete: {}; what is there is replayed",
@@ -138,12 +146,14 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
   for (auto [text, option, tick] : {std::tuple(&input.from, "--from", &options.from_tick),
                                     std::tuple(&input.to, "--to", &options.to_tick)}) {
     if (text->empty()) continue;
-    Result<uint64_t> found = tick_at(*text, option, input, tables, last_tick);
+    Result<uint64_t> found = tick_at(*text, option, input, tables, options.image, last_tick);
     if (!found) return give_up(kUsage, found.error().sentence);
     *tick = *found;
   }
   if (options.from_tick > options.to_tick)
     return give_up(kUsage, fmt::format("--from {} is after --to {}", input.from, input.to));
+  // Up to a moment is with it, so from there on is without: each call is in one of the two.
+  if (!input.from.empty() && options.from_tick > tables.header.start_tick) ++options.from_tick;
   options.one_thread = input.threads == "1";
   options.anonymize = input.anonymize;
 

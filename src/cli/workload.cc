@@ -220,6 +220,7 @@ int main_workload(const Words& words) {
                   {"totals.unknown_frees", tail.unknown_frees},
                   {"totals.mapping_calls", tail.mapping_calls},
                   {"totals.inversions", tail.inversions},
+                  {"totals.missing_frees", tail.missing_frees},
                   {"workload.bytes", workload->bytes()},
                   {"workload.bytes_per_call", per_call},
                   {"workload.anonymized", uint64_t{(tail.flags & replay::kAnonymized) != 0}}};

@@ -119,10 +119,11 @@ std::string glibc_tunables() {
 std::string objection_to(const Tunable& tunable) {
   if (tunable.name.starts_with("LD_"))
     return fmt::format("{} is not for --tunables; --allocators takes libraries", tunable.name);
-  if (!tunable.name.starts_with("glibc.malloc.")) return {};
+  if (!tunable.name.starts_with("glibc.")) return {};
   static const std::string known_ones = glibc_tunables();
   if (!known_ones.empty() && known_ones.find(tunable.name + ":") == std::string::npos)
     return fmt::format("--tunables: this system's glibc has no {}", tunable.name);
+  if (!tunable.name.starts_with("glibc.malloc.")) return {};
   for (const std::string& value : tunable.values) {
     std::string number = without_suffix(value);
     char* end = nullptr;
@@ -133,13 +134,23 @@ std::string objection_to(const Tunable& tunable) {
   return {};
 }
 
-// Whether a setting is this allocator's. A library that we do not know may have any.
+// By its name; if it was named by its path, by that of the file. Nothing if it may be any.
+const Known* family_of(const Setup& setup) {
+  if (const Known* named = known(setup.allocator)) return named;
+  std::string_view file = std::string_view(setup.library).substr(setup.library.rfind('/') + 1);
+  auto found = std::ranges::find_if(kKnown, [&](const Known& k) {
+    return !k.files.empty() && file.find(k.name) != std::string_view::npos;
+  });
+  return found == std::end(kKnown) ? nullptr : found;
+}
+
+// Whether a setting is this allocator's. A library that we do not know may have any but glibc's,
+// which it replaces.
 bool belongs(const std::string& tunable, const Setup& setup) {
-  if (const Known* own = known(setup.allocator)) {
-    if (tunable.starts_with(own->prefix)) return true;
-  }
-  return std::ranges::none_of(kKnown,
-                              [&](const Known& k) { return tunable.starts_with(k.prefix); });
+  const Known* own = family_of(setup);
+  return std::ranges::none_of(kKnown, [&](const Known& k) {
+    return &k != own && (own || k.files.empty()) && tunable.starts_with(k.prefix);
+  });
 }
 
 void add_setting(Setup* setup, const std::string& name, const std::string& value) {
@@ -230,11 +241,13 @@ std::vector<Setup> combinations(const Setup& allocator, const std::vector<Tunabl
       }
     setups = std::move(more);
   }
+  // What they are compared with.
+  if (!setups.front().tunables.empty()) setups.insert(setups.begin(), allocator);
   return setups;
 }
 
 bool ask_for_huge_pages(Setup* setup) {
-  const Known* own = known(setup->allocator);
+  const Known* own = family_of(*setup);
   if (!own || own->huge_pages.empty()) return false;
   size_t equals = own->huge_pages.find('=');
   add_setting(setup, std::string(own->huge_pages.substr(0, equals)),

@@ -34,7 +34,7 @@ struct Tunable {
 };
 Result<std::vector<Tunable>> tunables_of(const std::string& words);
 
-// The allocator with each combination of those settings that are its own, or as it is if none are.
+// The allocator as it is, then with each combination of those settings that are its own.
 std::vector<Setup> combinations(const Setup& allocator, const std::vector<Tunable>& tunables);
 
 // The settings that make it ask for huge pages; false if there are none.

@@ -32,6 +32,9 @@ enum class Fault : uint32_t {
   kNotCopied,    // realloc's; the byte at `b`.
 };
 
+// In place of the operation that found a fault.
+inline constexpr uint64_t kAtTheEnd = UINT64_MAX;
+
 // Logarithms of cycles in eighths: 8 of a power of two.
 inline constexpr int kCycleBuckets = 320;
 inline constexpr int kSizeClasses = 65;  // As analyze/tally.h has them: 0, then powers of two.

@@ -133,6 +133,7 @@ class TrackDecoder {
   size_t free_ = 0;
   std::span<uint32_t> births_;  // The slots of the blocks made last, each at its number's place.
   uint64_t born_ = 0;
+  uint64_t new_slots_ = 0;
   Limits limits_;
   uint64_t tick_ = 0, last_wait_ = 0;
   const uint8_t* at_[kColumns] = {};
@@ -206,7 +207,10 @@ inline bool TrackDecoder::read_one(Op* op) {
     case OpKind::kNewSlots:
       op->size = number(kSizeColumn);
       op->slot = written_slot();
-      if (op->size > limits_.slots - op->slot) bad_ = true;
+      // A slot is new once, so that a few bytes cannot ask for endless work.
+      if (op->size > kMostNewSlots || op->size > limits_.slots - op->slot ||
+          (new_slots_ += op->size) > limits_.slots)
+        bad_ = true;
       for (uint64_t i = op->size; !bad_ && i-- > 0;) put_back(static_cast<uint32_t>(op->slot + i));
       break;
     case OpKind::kDropSlots:

@@ -59,8 +59,9 @@ TEST(Compare, WhoRefusesIsNotRecommended) {
 }
 
 TEST(Tunables, ThatWouldDoNothingAreRefused) {
-  for (const char* words : {"glibc.malloc.nothere=1", "glibc.malloc.arena_max=many",
-                            "glibc.malloc.arena_max=-1", "LD_PRELOAD=/x"})
+  for (const char* words :
+       {"glibc.malloc.nothere=1", "glibc.mallok.arena_max=1", "glibc.malloc.arena_max=many",
+        "glibc.malloc.arena_max=-1", "LD_PRELOAD=/x"})
     EXPECT_FALSE(tunables_of(words)) << words;
   EXPECT_TRUE(tunables_of("glibc.malloc.arena_max=0x10,4K,2"));
 }
@@ -70,17 +71,29 @@ TEST(Tunables, AreAllCombined) {
       "glibc.malloc.mmap_threshold=64K,4M glibc.malloc.arena_max=1,2 MALLOC_CONF=a:1,b:2|c:3");
   ASSERT_TRUE(parsed);
   std::vector<replay::Setup> glibc = combinations(find_allocator("glibc"), *parsed);
-  ASSERT_EQ(glibc.size(), 4u);
-  ASSERT_EQ(glibc[0].environment.size(), 1u);
-  EXPECT_EQ(glibc[0].environment[0].first, "GLIBC_TUNABLES");
-  EXPECT_EQ(glibc[0].environment[0].second,
+  ASSERT_EQ(glibc.size(), 5u);
+  EXPECT_TRUE(glibc[0].environment.empty());  // As it is.
+  ASSERT_EQ(glibc[1].environment.size(), 1u);
+  EXPECT_EQ(glibc[1].environment[0].first, "GLIBC_TUNABLES");
+  EXPECT_EQ(glibc[1].environment[0].second,
             "glibc.malloc.mmap_threshold=65536:glibc.malloc.arena_max=1");
   replay::Setup jemalloc{"jemalloc", "/somewhere.so", "", {}, ""};
   std::vector<replay::Setup> settings = combinations(jemalloc, *parsed);
-  ASSERT_EQ(settings.size(), 2u);
-  EXPECT_EQ(settings[0].environment[0].second, "a:1,b:2");
+  ASSERT_EQ(settings.size(), 3u);
+  EXPECT_EQ(settings[1].environment[0].second, "a:1,b:2");
   replay::Setup mimalloc{"mimalloc", "/somewhere.so", "", {}, ""};
   EXPECT_EQ(combinations(mimalloc, *parsed).size(), 1u);
+}
+
+TEST(Tunables, ReachLibrariesNamedByTheirPath) {
+  Result<std::vector<Tunable>> parsed =
+      tunables_of("glibc.malloc.arena_max=1 MALLOC_CONF=a:1 MIMALLOC_X=1");
+  ASSERT_TRUE(parsed);
+  auto settings = [&](const char* path) {
+    return combinations({path, path, "", {}, ""}, *parsed).back().tunables;
+  };
+  EXPECT_EQ(settings("/opt/jemalloc-5/lib/libjemalloc.so.2"), "MALLOC_CONF=a:1");
+  EXPECT_EQ(settings("/opt/jemalloc/libmine.so"), "MALLOC_CONF=a:1 MIMALLOC_X=1");
 }
 
 TEST(Tunables, NonsenseIsASentence) {

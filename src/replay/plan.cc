@@ -41,13 +41,19 @@ constexpr uint64_t kTicksToOne = 8;
 class TrackPlanner : public Planner {
  public:
   TrackPlanner(const Survey& survey, const PlanOptions& options, int fd, const std::string& path)
-      : survey_(survey), options_(options), writer_(fd, path) {
+      : survey_(survey),
+        options_(options),
+        before_(is_alone(options.image)),
+        writer_(fd, path),
+        blocks_(is_alone(options.image)) {
     // What it inherits is known from its parent, and its parent's parent.
     for (ImageId id = options.image;;) {
       const trace::Image& image = survey.tables.image(id);
       if (image.origin != trace::Origin::kForked || image.parent == ImageId::kNone ||
-          !ancestors_.try_emplace(image.parent).second)
+          !ancestors_.try_emplace(image.parent, is_alone(image.parent)).second)
         break;
+      forks_.push_back(
+          {image.parent, id, image.forked_tick ? image.forked_tick : image.start_tick});
       id = image.parent;
     }
     tail_.ns_per_tick = survey.tables.header.ns_per_tick * static_cast<double>(kTicksToOne);
@@ -55,15 +61,10 @@ class TrackPlanner : public Planner {
     if (options.anonymize) tail_.flags |= kAnonymized;
   }
 
-  void image_started(const trace::Image& image) override {
-    auto parent = ancestors_.find(image.parent);
-    if (image.origin != trace::Origin::kForked || parent == ancestors_.end()) return;
-    parent->second.order.flush();
-    if (WatchedHeap* heap = watched(image.id)) heap->inherit(parent->second.heap);
-  }
-
   void events(std::span<const Event> events) override {
     for (const Event& event : events) {
+      if (!forks_.empty()) [[unlikely]]
+        pass_forks(event);
       if (event.image == options_.image) {
         if (event.tick > options_.to_tick && !std::exchange(over_, true)) order_.flush();
         if (!over_) order_.add(event);
@@ -80,6 +81,7 @@ class TrackPlanner : public Planner {
   }
 
   Result<FileTail> finish() override {
+    pass_forks(0);
     order_.flush();
     if (!begun_) begin(std::min(options_.to_tick, last_tick_));
     tail_.inversions += order_.put_right();
@@ -104,10 +106,33 @@ class TrackPlanner : public Planner {
   struct Ancestor {
     WatchedHeap heap;
     Untangler order{[this](const Event& event, bool anyway) { return heap.watch(event, anyway); }};
-    Ancestor() = default;
+    explicit Ancestor(bool one_thread) : heap(one_thread) {}
     Ancestor(const Ancestor&) = delete;
     Ancestor& operator=(const Ancestor&) = delete;
   };
+
+  struct Fork {
+    ImageId parent, child;
+    uint64_t tick;
+  };
+
+  // An image is announced before the events of the whole epoch in which it was forked, and its
+  // parent goes on after: the heap is copied when the parent's events come to the fork.
+  void pass_forks(const Event& event) {
+    for (size_t i = 0; i < forks_.size(); ++i) {
+      const Fork& fork = forks_[i];
+      if (event.image == fork.child || (event.image == fork.parent && event.tick > fork.tick))
+        return pass_forks(i);
+    }
+  }
+  // All but so many, the oldest first.
+  void pass_forks(size_t but) {
+    for (; forks_.size() > but; forks_.pop_back()) {
+      Ancestor& parent = ancestors_.at(forks_.back().parent);
+      parent.order.flush();
+      watched(forks_.back().child)->inherit(parent.heap);
+    }
+  }
 
   WatchedHeap* watched(ImageId image) {
     if (image == options_.image) return &before_;
@@ -127,14 +152,15 @@ class TrackPlanner : public Planner {
     begun_ = true;
     start_tick_ = std::max(tick, options_.from_tick);
     last_tick_ = start_tick_;
+    before_.end_overdue(tick);
     std::vector<PlannedBlock> live = before_.by_birth();
-    before_ = {};
+    before_ = WatchedHeap();
     ancestors_.clear();
     if (live.empty()) return;
     add_track();
     for (PlannedBlock& block : live) {
       make(0, block.kind, block.size, block.alignment_log2, 0, &block);
-      blocks_.put(block);
+      blocks_.put(block, tick);
     }
     tail_.setup_calls = live.size();
     std::fill(std::begin(tail_.calls), std::end(tail_.calls), 0);
@@ -148,6 +174,7 @@ class TrackPlanner : public Planner {
       return true;
     }
     if (event.kind == Kind::kCallTime) return true;
+    end_overdue(event.tick);
     uint32_t track = track_of(event);
     uint64_t tick = since_start(event.tick);
     switch (event.kind) {
@@ -158,7 +185,7 @@ class TrackPlanner : public Planner {
         }
         PlannedBlock block = {.address = event.address};
         make(track, kind_of(event.op), event.size, alignment_log2(event), tick, &block);
-        put(block);
+        put(block, event.tick);
         return true;
       }
       case Kind::kFree: {
@@ -203,7 +230,7 @@ class TrackPlanner : public Planner {
     }
     if (event.address == 0 && event.size != 0) {
       ++tail_.failed_calls;
-      if (old) put(*old);
+      if (old) put(*old, event.tick);
       return;
     }
     if (old) wait_for(track, old->track, old->done);
@@ -226,7 +253,7 @@ class TrackPlanner : public Planner {
         track,
         {.kind = OpKind::kRealloc, .fresh = fresh, .slot = block.slot, .size = size, .tick = tick});
     block.done = tracks_[track].done;
-    put(block);
+    put(block, event.tick);
   }
 
   // In ticks of the workload.
@@ -245,13 +272,38 @@ class TrackPlanner : public Planner {
     ideal_ += block->size;
     append_call(track, {.kind = kind,
                         .alignment_log2 = alignment,
+                        .fresh = kind == OpKind::kRealloc,
                         .slot = block->slot,
                         .size = block->size,
                         .tick = tick});
     block->done = tracks_[track].done;
   }
 
-  void put(const PlannedBlock& block) { tail_.inversions += !blocks_.put(block); }
+  void put(const PlannedBlock& block, uint64_t tick) {
+    if (blocks_.put(block, tick)) [[likely]]
+      return;
+    ++tail_.inversions;
+    end_overdue(tick);
+  }
+
+  // Freed by who made them, as nobody knows who did.
+  void end_overdue(uint64_t tick) {
+    blocks_.end_overdue(tick, [&](const PlannedBlock& block) {
+      --tail_.inversions;
+      ++tail_.missing_frees;
+      pools_.put(block.track, block.slot);
+      append_call(block.track,
+                  {.kind = OpKind::kFree, .slot = block.slot, .tick = since_start(tick)});
+      ideal_ -= block.size;
+    });
+  }
+
+  bool is_alone(ImageId image) const {
+    if (raw(image) >= survey_.images.size()) return true;
+    return std::ranges::count_if(survey_.images[raw(image)].threads, [](const auto& thread) {
+             return thread.first_tick <= thread.last_tick;
+           }) <= 1;
+  }
 
   void add_track() {
     tracks_.emplace_back();
@@ -332,7 +384,8 @@ class TrackPlanner : public Planner {
   const Survey& survey_;
   PlanOptions options_;
   std::unordered_map<ImageId, Ancestor> ancestors_;
-  WatchedHeap before_;  // The process itself, until it begins.
+  std::vector<Fork> forks_;  // That are yet to come, the last one first.
+  WatchedHeap before_;       // The process itself, until it begins.
   Untangler order_{[this](const Event& event, bool anyway) { return place(event, anyway); }};
   WorkloadWriter writer_;
   FileTail tail_;

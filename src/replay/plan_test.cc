@@ -16,6 +16,7 @@
 #include "replay/reader.h"
 #include "replay/statistics.h"
 #include "replay/untangle.h"
+#include "replay/writer.h"
 
 namespace malloscope::replay {
 namespace {
@@ -29,6 +30,7 @@ struct Recording {
   // What each thread asked for, in order.
   std::map<uint32_t, std::vector<std::pair<CallGroup, uint64_t>>> asked;
   uint64_t peak = 0;
+  std::vector<trace::Image> children;
 
   Recording(unsigned seed, uint32_t threads, int count, double handing_over = 0.5) : random(seed) {
     struct Live {
@@ -119,6 +121,7 @@ struct Recording {
     trace::Image image;
     image.id = ImageId{1};
     survey.tables.images.push_back(std::move(image));
+    for (const trace::Image& child : children) survey.tables.images.push_back(child);
     return survey;
   }
 };
@@ -130,11 +133,11 @@ struct Planned {
   ~Planned() { unlink(path.c_str()); }
 
   Planned(const Recording& recording, PlanOptions options = {}) {
-    options.image = ImageId{1};
+    if (options.image == ImageId::kNone) options.image = ImageId{1};
     Survey survey = recording.survey();
     int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
     auto made = planner(survey, options, fd, path);
-    made->image_started(survey.tables.images[0]);
+    for (const trace::Image& image : survey.tables.images) made->image_started(image);
     made->events(recording.events);
     Result<FileTail> done = made->finish();
     EXPECT_TRUE(done) << done.error().sentence;
@@ -342,6 +345,62 @@ TEST(PlanOrder, AnOvertakenFreeBelongsToTheOlderBlock) {
   EXPECT_TRUE(machine.run(1));
 }
 
+// Freed by something that is not recorded, so that its address is given out again.
+TEST(PlanOrder, AMissingFreeIsReplayed) {
+  for (uint32_t threads : {1u, 2u}) {
+    Recording recording(1, 1, 0);
+    auto add = [&](Kind kind, uint32_t thread, uint64_t address, uint64_t size) {
+      Event event;
+      event.image = ImageId{1};
+      event.kind = kind;
+      event.op = kind == Kind::kFree ? wire::Op::kFree : wire::Op::kMalloc;
+      event.thread = ThreadId{thread};
+      event.address = address;
+      event.size = size;
+      // Right after each other, which several threads' clocks could not tell apart.
+      event.tick = 1000 + recording.events.size() * (threads == 1 ? 1 : 2 * Untangler::kWindow);
+      recording.events.push_back(event);
+    };
+    for (int i = 0; i < 10; ++i) add(Kind::kAlloc, 1, 0x100, 100);
+    add(Kind::kFree, 1, 0x100, 0);
+    add(Kind::kAlloc, threads, 0x200, 7);
+    Planned planned(recording);
+    EXPECT_EQ(planned.tail.missing_frees, 9u);
+    EXPECT_EQ(planned.tail.inversions, 0u);
+    EXPECT_EQ(planned.tail.end_ideal_bytes, 7u);
+    EXPECT_EQ(planned.tail.max_ideal_bytes, 200u);
+    Machine machine{planned.tracks(), std::vector<Machine::Slot>(planned.tail.slots), {}, {}, {}};
+    EXPECT_TRUE(machine.run(1));
+    // The heap that is built up holds none of those.
+    Planned late(recording, {.from_tick = recording.events[9].tick + 1});
+    EXPECT_EQ(late.tail.setup_calls, 1u);
+  }
+}
+
+TEST(PlanKinds, ReallocOfNothingStaysOne) {
+  Recording recording(1, 1, 0);
+  Event event;
+  event.image = ImageId{1};
+  event.thread = ThreadId{1};
+  event.kind = Kind::kAlloc;
+  event.op = wire::Op::kRealloc;
+  event.address = 0x100;
+  event.size = 10;
+  event.tick = 1000;
+  recording.events.push_back(event);
+  event.op = wire::Op::kReallocarray;
+  event.address = 0x200;
+  event.tick = 2000;
+  recording.events.push_back(event);
+  for (uint64_t from : {uint64_t{0}, uint64_t{1500}}) {  // The second time, one is built up.
+    Planned planned(recording, {.from_tick = from});
+    EXPECT_EQ(planned.tail.calls[static_cast<int>(OpKind::kRealloc)], from == 0 ? 2u : 1u);
+    EXPECT_EQ(planned.tail.calls[static_cast<int>(OpKind::kMalloc)], 0u);
+    Machine machine{planned.tracks(), std::vector<Machine::Slot>(planned.tail.slots), {}, {}, {}};
+    EXPECT_TRUE(machine.run(1));
+  }
+}
+
 // Each recorded before the block that it is of was born, by another thread.
 TEST(PlanOrder, WhatComesTooEarlyWaitsForItsBlock) {
   Recording recording(1, 1, 0);
@@ -387,6 +446,49 @@ TEST(PlanOrder, WhatComesTooEarlyWaitsForItsBlock) {
   EXPECT_EQ(planned.tail.inversions, 0u);
   EXPECT_EQ(planned.tail.unknown_frees, 1u);
   EXPECT_EQ(planned.tail.end_ideal_bytes, 10u);
+}
+
+// All of it in one epoch, so that the images are announced before the first event.
+TEST(PlanFork, ChildrenBeginWithTheHeapAtTheFork) {
+  Recording recording(1, 1, 0);
+  auto add = [&](uint32_t image, uint64_t tick, Kind kind, uint64_t address, uint64_t size = 0) {
+    Event event;
+    event.image = ImageId{image};
+    event.thread = ThreadId{1};
+    event.kind = kind;
+    event.op = kind == Kind::kFree ? wire::Op::kFree : wire::Op::kMalloc;
+    event.address = address;
+    event.size = size;
+    event.tick = tick;
+    recording.events.push_back(event);
+  };
+  for (uint32_t id : {2u, 3u}) {
+    trace::Image child;
+    child.id = ImageId{id};
+    child.parent = ImageId{id - 1};
+    child.origin = trace::Origin::kForked;
+    child.forked_tick = child.start_tick = id * 1000;
+    recording.children.push_back(child);
+  }
+  add(1, 1000, Kind::kAlloc, 0x100, 1);
+  add(1, 2000, Kind::kAlloc, 0x200, 2);  // In the tick of the fork: before it.
+  add(1, 2500, Kind::kFree, 0x100);
+  add(1, 2600, Kind::kAlloc, 0x300, 4);
+  add(2, 2700, Kind::kAlloc, 0x300, 8);
+  add(2, 3001, Kind::kFree, 0x300);
+  add(3, 3500, Kind::kFree, 0x100);
+  add(3, 3501, Kind::kFree, 0x200);
+  add(3, 3502, Kind::kFree, 0x300);
+  add(2, 3600, Kind::kFree, 0x100);
+  add(2, 3601, Kind::kFree, 0x200);
+  Planned child(recording, {.image = ImageId{2}});
+  EXPECT_EQ(child.tail.setup_calls, 2u);
+  EXPECT_EQ(child.tail.unknown_frees, 0u);
+  EXPECT_EQ(child.tail.calls[static_cast<int>(OpKind::kFree)], 3u);
+  Planned grandchild(recording, {.image = ImageId{3}});
+  EXPECT_EQ(grandchild.tail.setup_calls, 3u);
+  EXPECT_EQ(grandchild.tail.max_ideal_bytes, 11u);
+  EXPECT_EQ(grandchild.tail.unknown_frees, 0u);
 }
 
 TEST(PlanSampled, IsRefused) {
@@ -468,6 +570,44 @@ TEST(Workload, DamageIsFound) {
     bool whole = reader && reader->read([](uint32_t, const Op&) {});
     EXPECT_FALSE(whole) << i;
   }
+}
+
+// Whole by its checksums, but its tail asks for more than its operations can need.
+TEST(Workload, LiesInTheTailAreFound) {
+  Recording recording(3, 4, 3'000);
+  Planned planned(recording);
+  int fd = open(planned.path.c_str(), O_RDWR);
+  FileTail tail = planned.tail;
+  std::vector<ChunkPlace> places(tail.chunks);
+  std::vector<TrackPlace> tracks(tail.tracks);
+  auto at = static_cast<off_t>(tail.places_offset);
+  auto tracks_at = at + static_cast<off_t>(places.size() * sizeof(ChunkPlace));
+  ASSERT_GT(pread(fd, places.data(), places.size() * sizeof(ChunkPlace), at), 0);
+  ASSERT_GT(pread(fd, tracks.data(), tracks.size() * sizeof(TrackPlace), tracks_at), 0);
+  auto opens = [&](FileTail lie, std::vector<TrackPlace> lies) {
+    lie.checksum = checksum(lie, places, lies);
+    auto bytes = static_cast<off_t>(lies.size() * sizeof(TrackPlace));
+    EXPECT_EQ(pwrite(fd, lies.data(), static_cast<size_t>(bytes), tracks_at), bytes);
+    EXPECT_EQ(pwrite(fd, &lie, sizeof lie, tracks_at + bytes), static_cast<ssize_t>(sizeof lie));
+    return WorkloadReader::open(planned.path).has_value();
+  };
+  EXPECT_TRUE(opens(tail, tracks));
+  FileTail lie = tail;
+  lie.slots = UINT32_MAX;
+  EXPECT_FALSE(opens(lie, tracks));
+  lie = tail;
+  lie.largest_stored = uint64_t{1} << 40;
+  EXPECT_FALSE(opens(lie, tracks));
+  lie = tail;
+  lie.largest_raw = uint64_t{1} << 40;
+  EXPECT_FALSE(opens(lie, tracks));
+  lie = tail;
+  lie.calls[0] = uint64_t{1} << 63;
+  EXPECT_FALSE(opens(lie, tracks));
+  std::vector<TrackPlace> lies = tracks;
+  lies[0].births = kMostBirths;
+  EXPECT_FALSE(opens(tail, lies));
+  close(fd);
 }
 
 TEST(Statistics, CountWhatWasAskedFor) {

@@ -22,6 +22,9 @@ OpKind kind_of(wire::Op op) {
     case wire::Op::kNewAligned:
     case wire::Op::kNewArrayAligned:
       return OpKind::kPosixMemalign;
+    case wire::Op::kRealloc:  // Of no block: the recorder tells it as an allocation.
+    case wire::Op::kReallocarray:
+      return OpKind::kRealloc;
     default:
       return OpKind::kMalloc;
   }
@@ -37,11 +40,12 @@ uint8_t alignment_log2(const Event& event) {
       std::clamp(event.address ? __builtin_ctzll(event.address) : 4, 4, 12));
 }
 
-bool PlannedBlocks::put(const PlannedBlock& block) {
+bool PlannedBlocks::put(const PlannedBlock& block, uint64_t tick) {
   PlannedBlock* earlier = newest_.insert(block);
   if (!earlier) [[likely]]
     return true;
-  older_[block.address].push_back(*earlier);
+  older_[block.address].push_back({*earlier, tick});
+  overdue_.push_back({block.address, tick});
   *earlier = block;
   return false;
 }
@@ -49,7 +53,7 @@ bool PlannedBlocks::put(const PlannedBlock& block) {
 std::optional<PlannedBlock> PlannedBlocks::take(uint64_t address) {
   if (!older_.empty()) [[unlikely]] {
     if (auto found = older_.find(address); found != older_.end()) {
-      PlannedBlock block = found->second.front();
+      PlannedBlock block = found->second.front().block;
       found->second.pop_front();
       if (found->second.empty()) older_.erase(found);
       return block;
@@ -63,9 +67,15 @@ std::optional<PlannedBlock> PlannedBlocks::take(uint64_t address) {
 }
 
 bool WatchedHeap::watch(const Event& event, bool anyway) {
+  end_overdue(event.tick);
   switch (event.kind) {
     case Kind::kAlloc:
-      if (event.address) put(event.address, event.size, kind_of(event.op), alignment_log2(event));
+      if (event.address)
+        put({.address = event.address,
+             .size = event.size,
+             .kind = kind_of(event.op),
+             .alignment_log2 = alignment_log2(event)},
+            event.tick);
       return true;
     case Kind::kFree:
       return blocks_.take(event.address) || event.address == 0 || anyway;
@@ -83,9 +93,9 @@ bool WatchedHeap::watch(const Event& event, bool anyway) {
         open.pop_back();
       }
       if (event.address)
-        put(event.address, event.size, OpKind::kMalloc, 0);
+        put({.address = event.address, .size = event.size}, event.tick);
       else if (event.size != 0 && old.address != 0)  // It failed.
-        put(old.address, old.size, old.kind, old.alignment_log2);
+        put(old, event.tick);
       return true;
     }
     default:
@@ -93,12 +103,15 @@ bool WatchedHeap::watch(const Event& event, bool anyway) {
   }
 }
 
-void WatchedHeap::put(uint64_t address, uint64_t size, OpKind kind, uint8_t alignment) {
-  blocks_.put({address, size, births_++, 0, 0, kind, alignment});
+void WatchedHeap::put(const PlannedBlock& block, uint64_t tick) {
+  PlannedBlock born = block;
+  born.done = births_++;
+  blocks_.put(born, tick);
+  end_overdue(tick);
 }
 
 void WatchedHeap::inherit(const WatchedHeap& parent) {
-  parent.blocks_.for_each([this](const PlannedBlock& block) { blocks_.put(block); });
+  for (const PlannedBlock& block : parent.by_birth()) blocks_.put(block, 0);
   // Its ticks begin later than the parent's, so these were born first.
   births_ = parent.births_;
 }

@@ -27,8 +27,25 @@ using Sizes = std::vector<uint64_t>;
 
 TEST(PlannedBlocks, AtOneAddressAreTakenInTheOrderOfTheirBirth) {
   PlannedBlocks blocks;
-  for (uint64_t size : {1, 2, 3}) EXPECT_EQ(blocks.put({.address = 16, .size = size}), size == 1);
+  for (uint64_t size : {1, 2, 3})
+    EXPECT_EQ(blocks.put({.address = 16, .size = size}, 10), size == 1);
   for (uint64_t size : {1, 2, 3}) EXPECT_EQ(blocks.take(16)->size, size);
+  EXPECT_FALSE(blocks.take(16));
+}
+
+TEST(PlannedBlocks, EndWithoutAFreeThatDoesNotCome) {
+  PlannedBlocks blocks;
+  std::vector<uint64_t> ended;
+  auto end = [&](const PlannedBlock& block) { ended.push_back(block.size); };
+  blocks.put({.address = 16, .size = 1}, 1000);
+  blocks.put({.address = 16, .size = 2}, 2000);
+  blocks.put({.address = 16, .size = 3}, 2050);
+  EXPECT_EQ(blocks.take(16)->size, 1u);
+  blocks.end_overdue(2000 + Untangler::kWindow + 1, end);
+  EXPECT_TRUE(ended.empty());
+  blocks.end_overdue(2050 + Untangler::kWindow + 1, end);
+  EXPECT_EQ(ended, std::vector<uint64_t>{2});
+  EXPECT_EQ(blocks.take(16)->size, 3u);
   EXPECT_FALSE(blocks.take(16));
 }
 

@@ -78,6 +78,7 @@ const ChunkPlace* places;
 const TrackPlace* track_places;
 uint32_t* next_chunk;  // Of the same track; by chunk. 0: none.
 Slot* slots;
+uint64_t* marks;         // With --verify: what each slot's block is filled with.
 double cycles_per_tick;  // Of the workload's, at the speed that was asked for.
 uint64_t start_cycles, start_ns;
 uint64_t timing_cycles, timing_ns;  // What it costs to read the clocks.
@@ -144,6 +145,21 @@ uint64_t interruptions() {
   return static_cast<uint64_t>(usage.ru_nivcsw);
 }
 
+// --- With --verify, a block is full of its mark.
+
+uint8_t byte_of(uint64_t mark, uint64_t at) { return static_cast<uint8_t>(mark >> at % 8 * 8); }
+
+void check_block(const Slot& slot, uint64_t mark, uint32_t track, uint64_t op) {
+  for (uint64_t i = 0; i < slot.size; ++i)
+    if (slot.block[i] != byte_of(mark, i)) give_up(Fault::kOverwritten, slot.size, i, track, op);
+}
+
+// What is left when all have ended.
+void check_all() {
+  for (uint64_t i = 0; i < tail.slots; ++i)
+    if (slots[i].block) check_block(slots[i], marks[i], 0, kAtTheEnd);
+}
+
 class Player {
  public:
   Player(uint32_t track, uint32_t first_chunk)
@@ -183,10 +199,7 @@ class Player {
         }
       }
     }
-    if (stop == Stop::kEnd) {
-      if (board->verify) check_all();
-      tell_ideal();
-    }
+    if (stop == Stop::kEnd) tell_ideal();
     counts().cpu_ns += thread_cpu_ns() - cpu_from_;
     counts().ops = done_ - done_before_;
     return stop;
@@ -498,7 +511,8 @@ class Player {
     if (mode == Mode::kRehearse) slot = &rehearsed_slot_;
     int64_t change = 0;
     if (makes_block(op.kind) || op.kind == OpKind::kRealloc) {
-      if (!made) [[unlikely]] {
+      // Nothing for 0 bytes is no failure; a block that was reallocated to them is gone.
+      if (!made && op.size != 0) [[unlikely]] {
         ++counts<mode>().failed;
         if (op.kind == OpKind::kRealloc) return;  // The old block lives on.
         *slot = {};
@@ -550,24 +564,15 @@ class Player {
     for (; at < end; at += kPage) *static_cast<volatile uint8_t*>(at) = 0x11;
   }
 
-  static uint8_t pattern(const uint8_t* block, uint64_t size) {
-    return static_cast<uint8_t>((reinterpret_cast<uintptr_t>(block) >> 4) * 167 + size * 13 + 1);
-  }
-
   [[gnu::noinline]] void check(const Op& op, const Slot& before) {
     if (!before.block || op.kind == OpKind::kFreeNull) return;
-    check_block(before);
+    check_block(before, marks[op.slot], number_, done_);
   }
-  void check_block(const Slot& slot) {
-    uint8_t byte = pattern(slot.block, slot.size);
-    for (uint64_t i = 0; i < slot.size; ++i)
-      if (slot.block[i] != byte) give_up(Fault::kOverwritten, slot.size, i, number_, done_);
-  }
-  // The last one to end looks at what is left.
-  void check_all() {
-    if (running.load(std::memory_order_acquire) != 1) return;
-    for (uint64_t i = 0; i < tail.slots; ++i)
-      if (slots[i].block) check_block(slots[i]);
+
+  // Every birth has its own, so that a block which was given out twice shows.
+  uint64_t new_mark() {
+    uint64_t mark = (uint64_t{number_} << 48 ^ ++births_) * 0x9e3779b97f4a7c15;
+    return mark ^ mark >> 29;
   }
 
   [[gnu::noinline]] void fill(const Op& op, const Slot& before, uint8_t* made) {
@@ -579,12 +584,12 @@ class Player {
     if (op.kind == OpKind::kCalloc)
       for (uint64_t i = 0; i < op.size; ++i)
         if (made[i] != 0) give_up(Fault::kNotZero, op.size, i, number_, done_);
-    if (op.kind == OpKind::kRealloc && before.block) {
-      uint8_t byte = pattern(before.block, before.size);
+    uint64_t& mark = marks[op.slot];
+    if (op.kind == OpKind::kRealloc && before.block)
       for (uint64_t i = 0; i < before.size && i < op.size; ++i)
-        if (made[i] != byte) give_up(Fault::kNotCopied, op.size, i, number_, done_);
-    }
-    memset(made, pattern(made, op.size), op.size);
+        if (made[i] != byte_of(mark, i)) give_up(Fault::kNotCopied, op.size, i, number_, done_);
+    mark = new_mark();
+    for (uint64_t i = 0; i < op.size; ++i) made[i] = byte_of(mark, i);
   }
 
   static constexpr uint64_t kShortSleepNs = 100'000;
@@ -604,6 +609,7 @@ class Player {
   int64_t ideal_ = 0, told_ideal_ = 0, max_ideal_ = 0;
   uint32_t until_sample_ = 1;
   uint64_t random_;
+  uint64_t births_ = 0;         // With --verify.
   uint64_t interruptions_ = 0;  // When the operations were decoded.
   uint32_t until_rehearsal_ = 0;
   TrackCounts* rehearsed_;  // What a rehearsal counts and makes; nobody looks at it.
@@ -729,6 +735,7 @@ int play(int workload_fd, int board_fd) {
   for (uint32_t i = static_cast<uint32_t>(tail.chunks); i-- > 0;)
     next_chunk[i] = std::exchange(first[chunks[i].track], i + 1);
   slots = static_cast<Slot*>(own_memory(tail.slots * sizeof(Slot)));
+  if (board->verify) marks = static_cast<uint64_t*>(own_memory(tail.slots * sizeof(uint64_t)));
   auto* players = static_cast<Player*>(own_memory(tail.tracks * sizeof(Player)));
   for (uint32_t i = 0; i < tail.tracks; ++i) new (&players[i]) Player(i, first[i]);
   calibrate();
@@ -749,6 +756,7 @@ int play(int workload_fd, int board_fd) {
   while (uint32_t left = running.load(std::memory_order_acquire))
     futex_wait(&running, left, 1'000'000'000);
   board->wall_ns = clock_ns() - start_ns;
+  if (board->verify) check_all();
   board->state.store(State::kDone, std::memory_order_release);
   while (board->state.load(std::memory_order_acquire) < State::kMayExit)
     futex_wait(state_word(), static_cast<uint32_t>(State::kDone), 1'000'000'000);

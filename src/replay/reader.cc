@@ -9,6 +9,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -84,10 +85,8 @@ Result<WorkloadReader> WorkloadReader::open(const std::string& path) {
     return fail(cut);
   if (tail.slots > UINT32_MAX || !std::isfinite(tail.ns_per_tick) || tail.ns_per_tick <= 0)
     return fail(cut);
-  for (const TrackPlace& track : reader.tracks_)
-    if (track.most_free_slots > tail.slots || track.births > kMostBirths ||
-        (track.births & (track.births - 1)) != 0)
-      return fail(cut);
+  std::vector<uint64_t> ops(tail.tracks);
+  uint64_t all_ops = 0;
   for (const ChunkPlace& place : reader.places_) {
     uint64_t stored = 0, raw = 0;
     for (int i = 0; i < kColumns; ++i) {
@@ -98,7 +97,27 @@ Result<WorkloadReader> WorkloadReader::open(const std::string& path) {
         stored > tail.largest_stored || raw > tail.largest_raw || raw > kMaxRawBytes ||
         place.ops > kMaxChunkOps || place.track >= tail.tracks)
       return fail(cut);
+    ops[place.track] += place.ops;
+    all_ops += place.ops;
   }
+  // Memory is taken for what the tail says: never for more than the operations can need.
+  if (tail.largest_stored > room || tail.largest_raw > kMaxRawBytes ||
+      tail.slots > all_ops * kMostNewSlots)
+    return fail(cut);
+  for (uint32_t i = 0; i < tail.tracks; ++i) {
+    const TrackPlace& track = reader.tracks_[i];
+    if (track.ops != ops[i] ||
+        track.most_free_slots > std::min(tail.slots, ops[i] * kMostNewSlots) ||
+        track.births > std::min(std::bit_ceil(ops[i]), kMostBirths) ||
+        (track.births & (track.births - 1)) != 0)
+      return fail(cut);
+  }
+  uint64_t left = all_ops;
+  for (uint64_t calls : tail.calls) {
+    if (calls > left) return fail(cut);
+    left -= calls;
+  }
+  if (tail.setup_calls > left) return fail(cut);
   return reader;
 }
 

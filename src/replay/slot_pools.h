@@ -12,6 +12,8 @@
 #include <optional>
 #include <vector>
 
+#include "replay/workload.h"
+
 namespace malloscope::replay {
 
 class SlotPools {
@@ -58,7 +60,7 @@ class SlotPools {
     Range range = {static_cast<uint32_t>(slots_), pool.next_new};
     slots_ += range.count;
     for (uint64_t i = range.count; i-- > 0;) put(track, static_cast<uint32_t>(range.first + i));
-    pool.next_new = std::min(pool.next_new * 2, kMostNew);
+    pool.next_new = std::min(pool.next_new * 2, kMostNewSlots);
     return range;
   }
 
@@ -68,7 +70,6 @@ class SlotPools {
 
  private:
   static constexpr size_t kPlenty = 1024;
-  static constexpr uint64_t kMostNew = 4096;
 
   struct Pool {
     std::vector<uint32_t> free;

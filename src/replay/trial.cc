@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -64,14 +66,26 @@ class Running {
   Board* board_ = nullptr;
   int pid_ = 0;
   std::optional<int> status_;
+  std::vector<int> others_;  // Children that are not the player's.
 };
+
+// Of this process: those that it started, and as a subreaper, theirs whose parents have ended.
+std::vector<int> children() {
+  std::vector<int> pids;
+  std::ifstream list(fmt::format("/proc/self/task/{}/children", getpid()));
+  for (int pid = 0; list >> pid;) pids.push_back(pid);
+  return pids;
+}
 
 std::vector<std::string> environment_for(const Setup& setup) {
   std::vector<std::string> environment;
   for (char** at = environ; *at; ++at) {
     std::string_view variable = *at;
-    if (!is_allocator_variable(variable.substr(0, variable.find('='))))
-      environment.emplace_back(*at);
+    std::string_view name = variable.substr(0, variable.find('='));
+    // Of two with one name, the first would be found.
+    bool is_set = std::ranges::any_of(setup.environment,
+                                      [&](const auto& setting) { return setting.first == name; });
+    if (!is_allocator_variable(name) && !is_set) environment.emplace_back(*at);
   }
   for (const auto& [name, value] : setup.environment) environment.push_back(name + "=" + value);
   if (!setup.library.empty()) environment.push_back("LD_PRELOAD=" + setup.library);
@@ -130,6 +144,15 @@ Running::Running(const WorkloadReader& workload, const Setup& setup, const Trial
   }
   posix_spawn_file_actions_adddup2(&actions, workload_copy, kWorkload);
   posix_spawn_file_actions_adddup2(&actions, board_copy, kBoard);
+  // Whatever the allocator has to say, standard output is the answer's.
+  if (fcntl(STDERR_FILENO, F_GETFD) >= 0)
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  else
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  // An allocator may start processes of its own. They become ours when the player has ended, and
+  // stay in our group, so that ^C and ^Z reach them.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  others_ = children();
   std::vector<std::string> words = {options.player, std::to_string(kWorkload),
                                     std::to_string(kBoard)};
   std::vector<std::string> environment = environment_for(setup);
@@ -146,10 +169,20 @@ Running::Running(const WorkloadReader& workload, const Setup& setup, const Trial
 }
 
 Running::~Running() {
-  if (pid_ > 0 && !status_) {
-    ::kill(pid_, SIGKILL);
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  auto end = [](int pid) {
+    ::kill(pid, SIGKILL);
+    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }
+  };
+  if (pid_ > 0 && !status_) end(pid_);
+  // Each one that ends may leave us its own.
+  for (bool any = pid_ > 0; any;) {
+    any = false;
+    for (int pid : children())
+      if (std::ranges::find(others_, pid) == others_.end()) {
+        end(pid);
+        any = true;
+      }
   }
   if (board_) munmap(board_, board_bytes_);
 }
@@ -160,16 +193,18 @@ struct Memory {
 };
 
 Memory memory_of(int pid) {
-  char text[4096];
   std::string path = fmt::format("/proc/{}/status", pid);
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};
-  ssize_t size = read(fd, text, sizeof text - 1);
+  // All of it: before the memory stand the groups of the user, who may be in thousands.
+  std::string status;
+  char text[4096];
+  for (ssize_t size = 0; (size = read(fd, text, sizeof text)) > 0;)
+    status.append(text, static_cast<size_t>(size));
   close(fd);
-  std::string_view status(text, size > 0 ? static_cast<size_t>(size) : 0);
   auto kib = [&](std::string_view name) -> uint64_t {
     size_t at = status.find(name);
-    if (at == std::string_view::npos) return 0;
+    if (at == std::string::npos) return 0;
     uint64_t value = 0;
     for (at += name.size(); at < status.size() && status[at] != '\n'; ++at)
       if (status[at] >= '0' && status[at] <= '9')
@@ -186,7 +221,9 @@ void sleep_ns(uint64_t ns) {
 
 std::string sentence_of(const Board& board) {
   std::string where =
-      fmt::format(" (thread {}, operation {})", board.fault_track + 1, board.fault_op + 1);
+      board.fault_op == kAtTheEnd
+          ? " (seen at the end)"
+          : fmt::format(" (thread {}, operation {})", board.fault_track + 1, board.fault_op + 1);
   switch (board.fault.load()) {
     case Fault::kNothing:
       break;
@@ -283,6 +320,7 @@ void add_up(const Board& board, Trial* trial) {
   double allocator_cycles = 0;
   for (int k = 0; k < kCallGroups; ++k) {
     CallFigures& figures = trial->groups[k];
+    figures.timed = all->groups[k].weight > 0;
     figures.mean_cycles = mean(all->groups[k]);
     figures.p50_cycles = percentile(all->histogram[k], all->groups[k].weight, 0.5);
     figures.p99_cycles = percentile(all->histogram[k], all->groups[k].weight, 0.99);
@@ -351,6 +389,7 @@ Trial run_trial(const WorkloadReader& workload, const Setup& setup, const TrialO
   if (!wait_for(State::kReady, [] { sleep_ns(500'000); })) return trial;
   Memory before = memory_of(player.pid());
   trial.player_bytes = before.rss;
+  trial.knows_memory = before.rss != 0;
   uint64_t start = clock_ns();
   auto look = [&] {
     Memory now = memory_of(player.pid());
@@ -374,8 +413,11 @@ Trial run_trial(const WorkloadReader& workload, const Setup& setup, const TrialO
   trial.trims = board.trims.load();
   trial.can_trim = board.can_trim != 0;
   auto beyond = [&](uint64_t rss) { return rss > before.rss ? rss - before.rss : 0; };
-  trial.max_rss_bytes = after.highest_rss;
-  trial.heap_max_rss_bytes = beyond(after.highest_rss);
+  // The kernel brings its own highest up to date now and then only.
+  trial.max_rss_bytes = std::max(after.highest_rss, after.rss);
+  for (const Sample& sample : trial.samples)
+    trial.max_rss_bytes = std::max(trial.max_rss_bytes, before.rss + sample.rss_bytes);
+  trial.heap_max_rss_bytes = beyond(trial.max_rss_bytes);
   trial.heap_end_rss_bytes = beyond(after.rss);
   trial.max_vm_bytes = after.highest_vm;
   trial.max_ideal_bytes = static_cast<uint64_t>(std::max<int64_t>(0, board.max_ideal.load()));

@@ -34,6 +34,7 @@ struct Sample {
 
 struct CallFigures {
   uint64_t calls = 0;
+  bool timed = false;  // At least one was.
   double mean_cycles = 0;
   uint64_t p50_cycles = 0, p99_cycles = 0;
 };
@@ -59,6 +60,7 @@ struct Trial {
   uint64_t interrupted = 0;
   uint64_t trims = 0;
   bool can_trim = true;
+  bool knows_memory = true;         // The kernel told it.
   uint64_t player_bytes = 0;        // The player's own memory, before it began.
   uint64_t max_rss_bytes = 0;       // With the player's own.
   uint64_t heap_max_rss_bytes = 0;  // Without.

@@ -86,11 +86,13 @@ struct Op {
 
 // The file: a FileHead, then chunks, then a ChunkPlace for each of them, then a TrackPlace for each
 // track, then a FileTail. Numbers are little-endian.
-inline constexpr char kWorkloadMagic[8] = {'M', 'W', 'O', 'R', 'K', '0', '2', '\n'};
+inline constexpr char kWorkloadMagic[8] = {'M', 'W', 'O', 'R', 'K', '0', '3', '\n'};
 inline constexpr int kMagicName = 5;  // The version stands behind that.
 inline constexpr char kTailMagic[8] = {'M', 'W', 'O', 'R', 'K', 'e', 'n', 'd'};
 inline constexpr uint32_t kMaxTracks = 1 << 14;
 inline constexpr uint32_t kMaxChunkOps = 1 << 15;
+// Of one kNewSlots.
+inline constexpr uint64_t kMostNewSlots = 4096;
 // A chunk is six columns, each one a zstd frame: see codec.h.
 inline constexpr int kColumns = 6;
 
@@ -138,6 +140,7 @@ struct FileTail {
   uint64_t unknown_frees = 0;  // Of blocks that were not allocated in the recording.
   uint64_t mapping_calls = 0;  // mmap and its like, by the program itself.
   uint64_t inversions = 0;     // Orders that cannot have been, put right.
+  uint64_t missing_frees = 0;  // Not recorded, and replayed when their address was seen again.
   uint64_t lost_events = 0;    // The recording had lost them.
   uint64_t checksum = 0;       // XXH3 of the places, then of this with 0 here and below.
   char magic[8];
