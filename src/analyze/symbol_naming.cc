@@ -118,9 +118,10 @@ bool SymbolNaming::is_plumbing(const std::string& function, const std::string& m
 }
 
 std::string SymbolNaming::remark(const symbols::ModuleFile& module) {
-  std::string why = symbolizer_.remark(symbolizer_.add_module(module));
-  const symbols::ModuleNames* names = told(module);
-  return names && seen_[key_of(module)].unnamed == 0 ? names->remark : why;
+  // Files are not opened for what the trace knows whole.
+  if (const symbols::ModuleNames* names = told(module); names && seen_[key_of(module)].unnamed == 0)
+    return names->remark;
+  return symbolizer_.remark(symbolizer_.add_module(module));
 }
 
 bool SymbolNaming::nameless(const symbols::ModuleFile& module) {
