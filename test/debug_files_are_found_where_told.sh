@@ -25,6 +25,13 @@ rm -r debug/.build-id
 [ "$(place --debug-dir debug --no-cache)" -eq 0 ] || fail "lines are known without debug files"
 [ "$("$malloscope" report t.mscope --debug-dir /no/such 2>&1 >/dev/null | wc -l)" -eq 1 ] || fail "no sentence"
 
+# A debug file under its program's name.
+mkdir named
+cp program.debug named/program.debug
+[ "$(place --debug-dir named --no-cache)" -gt 0 ] || fail "--debug-dir does not find program.debug"
+cp "$programs/leaky" named/program.debug
+[ "$(place --debug-dir named --no-cache)" -eq 0 ] || fail "program.debug of another build is believed"
+
 # The machine's files are elsewhere now.
 mkdir -p root"$work"
 cp "$programs/peak" root"$work"/program

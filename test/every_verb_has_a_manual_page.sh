@@ -39,7 +39,8 @@ if [ -d "$build/man" ]; then
   done
   DESTDIR="$work/root" cmake --install "$build" --prefix /usr >/dev/null || fail "cmake --install"
   [ -f root/usr/share/man/man1/malloscope-merge.1 ] || fail "pages are not installed"
-  # What README refers to lies beside it.
+  # README begins with what whoever has installed it can type; what it refers to lies beside it.
+  grep -m 1 '^    ' root/usr/share/doc/malloscope/README.md | grep -q '^    malloscope ' || fail "README begins with what is not installed"
   for file in $(grep -o '([A-Za-z_/]*\.md)' "$root/README.md" | tr -d '()' | sort -u); do
     [ -f "root/usr/share/doc/malloscope/$file" ] || fail "$file is not installed"
   done

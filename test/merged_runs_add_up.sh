@@ -118,6 +118,9 @@ refused() { # CODE WORDS ARGUMENTS...
 }
 refused 2 "one of the traces" a.mscope b.mscope -o b.mscope --force
 refused 2 "exists already" a.mscope b.mscope -o abc.mscope
+cp page precious
+refused 2 "precious is not a trace" a.mscope b.mscope -o precious --force
+cmp page precious || fail "what was no trace was replaced"
 refused 2 "output is required" a.mscope b.mscope
 refused 2 "is not a file" a.mscope -o /dev/null --force
 refused 3 "cannot read no.mscope" a.mscope no.mscope -o new.mscope

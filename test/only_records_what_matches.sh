@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# --only REGEX is a pattern of RE2 for the name of the program file, not for its folder; another
-# pattern is refused before anything is started.
+# --only REGEX is a pattern of RE2 for the name of the program file, or of the link it is started by,
+# not for its folder; another pattern is refused before anything is started.
 . "$(dirname "$0")/here.sh"
 
 only() { "$malloscope" run --quiet --force -o t.mscope --only "$@"; }
@@ -13,6 +13,20 @@ says t.mscope '[p["command"][0].split("/")[-1] for p in processes]' "['hello']"
 says t.mscope 'site("keep", "allocations")' 1000
 only '(?i)HELLO_[[:alpha:]]{8}' -- sh -c "$both" "$programs/hello" >out
 says t.mscope '[p["command"][0].split("/")[-1] for p in processes]' "['hello_stripped']"
+ln -s "$programs/hello" server
+for name in '^server$' '^hello$'; do
+  only "$name" -- ./server 3 >out
+  says t.mscope 'len(processes)' 1
+done
+for name in 'server$' hello; do
+  "$malloscope" report t.mscope --metric allocations --by module --module "$name" >out
+  grep -q '/hello$' out ||
+    fail "--module $name does not find a program that is started as server"
+done
+"$malloscope" report t.mscope --metric allocations --by module --module nobody >out
+grep -q hello out && fail "--module finds all"
+"$malloscope" report t.mscope >out
+grep -q '^./server' out || fail "the page has another name"
 only programs -- "$programs/hello" >out
 says t.mscope 'len(processes)' 0
 for wrong in '(' '(h)\1' '(?=hello)'; do

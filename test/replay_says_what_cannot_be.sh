@@ -16,14 +16,32 @@ record a.mscope "$programs/passing" 3 20000
 cp a.mscope before
 refused 2 "exists already" workload a.mscope -o a.mwork
 refused 2 "is the trace itself" workload a.mscope -o a.mscope --force
+refused 2 "before is not a workload" workload a.mscope -o before --force
+"$malloscope" workload a.mscope -o a.mwork --force >out || fail "workload --force exits with $?"
 refused 2 "is the trace itself" replay a.mscope -o a.mscope --force
 cmp -s a.mscope before || fail "the trace was changed"
+# Results of the last time are replaced where they usually are, and nothing else is.
+"$malloscope" replay a.mscope >out || fail "exit $?"
+"$malloscope" replay a.mscope --touch all >out || fail "exit $?"
+grep -q '"touch": "all"' a.mscope.replay.json || fail "the first results were kept"
+refused 2 "exists already" replay a.mscope -o a.mscope.replay.json
+for mine in "" "my notes" '{"malloscope": 1, "runs": []}'; do
+  echo "$mine" >a.mscope.replay.json
+  refused 2 "holds no results of a replay; --force" replay a.mscope
+  same "what is there" "$(cat a.mscope.replay.json)" "$mine"
+done
+"$malloscope" replay a.mscope --force >out || fail "exit $?"
+grep -q '"format": "malloscope-replay"' a.mscope.replay.json || fail "--force kept it"
+rm a.mscope.replay.json && mkdir a.mscope.replay.json
+refused 2 "is not a file" replay a.mscope
+rmdir a.mscope.replay.json
 refused 3 "not" replay before.not
 refused 3 "not" replay "$programs/hello"
 refused 2 "not asap" replay a.mscope --pace slowly
 refused 2 "not a time" replay a.mscope --trim-every often
 refused 2 "not a time" replay a.mscope --patience 0s
-refused 2 "access data" replay a.mscope --touch recorded
+refused 2 "a.mscope does not tell what the program read or wrote .* use none, first or all" \
+  replay a.mscope --touch recorded
 refused 2 "is after" replay a.mscope --from 90% --to 10%
 refused 2 "is not in" replay a.mscope --process 1
 refused 2 "called nothing .* from 1000s on until 2000s" replay a.mscope --from 1000s --to 2000s
@@ -32,7 +50,7 @@ refused 2 "called nothing .* until 0s" workload a.mscope --to 0s -o none.mwork
 [ ! -e none.mwork ] || fail "a workload of nothing was written"
 for n in 0 -1 1001 99999999999999999999; do refused 2 "not in range" replay a.mscope --repeat $n; done
 for n in x0 x-1 xNaN xinf x1e-9 x1e9 x 10; do refused 2 "not asap" replay a.mscope --pace $n; done
-refused 2 "names none" replay a.mscope --allocators ,
+refused 2 "empty word" replay a.mscope --allocators ,
 refused 2 "are the same" replay a.mscope --allocators glibc,glibc
 refused 2 "are the same" replay a.mscope --tunables glibc.malloc.arena_max=1,1
 refused 2 "NAME=VALUE" replay a.mscope --tunables fast
@@ -128,11 +146,26 @@ print([p["pid"] for p in json.load(sys.stdin)["processes"] if p["origin"] == "fo
 "$malloscope" replay f.mscope --process "$child" --verify >out || fail "a child: $(cat out)"
 # Which process is said before the work, and in the first line of the answer.
 "$malloscope" replay f.mscope >out 2>said || fail "exit $?"
-grep -q "of [0-9] process images, process [0-9]* (fork) has most calls" said || fail "said: $(cat said)"
+grep -q "of [0-9] process images, image [0-9], process [0-9]* (fork), has most calls" said || fail "said: $(cat said)"
 head -1 out | grep -q "of process [0-9]* (fork)" || fail "which process? $(head -1 out)"
 "$malloscope" replay f.mscope --process "$child" >out 2>said || fail "exit $?"
 head -1 out | grep -q "of process $child (fork)" || fail "which process? $(head -1 out)"
 same "said of a process that was asked for" "$(cat said)" ""
+
+# An exec keeps the pid: the busiest image, or the one that is named.
+record e.mscope env -i "$programs/hello" 4 >out
+pid=$("$malloscope" info e.mscope --json | /usr/bin/python3 -c '
+import json, sys
+print(json.load(sys.stdin)["processes"][0]["pid"])')
+for chosen in "$pid:hello" image:1:env image:2:hello; do
+  "$malloscope" replay e.mscope --process "${chosen%:*}" >out 2>said || fail "exit $?: $(cat said)"
+  head -1 out | grep -q "of process $pid (${chosen##*:})" || fail "${chosen%:*} is $(head -1 out)"
+  case $chosen in
+    image*) same "said of an image that was asked for" "$(cat said)" "" ;;
+    *) grep -q "image 2, process $pid (hello), has most calls .*; --process image:N" said || fail "said: $(cat said)" ;;
+  esac
+done
+refused 2 "image 3 is not in" replay e.mscope --process image:3
 
 # Sizes made coarse are never smaller; times neither tell much.
 "$malloscope" workload a.mscope --anonymize -o b.mwork >out || fail "exit $?"

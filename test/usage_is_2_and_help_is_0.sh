@@ -31,10 +31,21 @@ refused() { # ARGUMENTS...
 refused leaks t.mscope --max-bytes ""
 refused leaks t.mscope --max-new-against ""
 refused report t.mscope --from ""
+for list in "" , program,,peak ,peak peak,; do
+  refused history t.mscope --columns "$list"
+  refused replay t.mscope --allocators "$list"
+done
+grep -q "'peak,' has an empty word" err || fail "a list with a comma too many: $(cat err)"
+refused diff t.mscope --from 60% --to 20%
+grep -q -- "--from 60% is after --to 20%" err || fail "diff backwards says '$(cat err)'"
+"$malloscope" diff t.mscope --from 20% --to 60% >/dev/null || fail "diff of two moments: $?"
 refused history t.mscope --max-growth nan
 refused leaks t.mscope --suppressions /dev/zero
 refused report t.mscope --rules /dev/zero
 refused check t.mscope --budget /dev/zero
+refused report t.mscope --tree --sort depth
+refused report t.mscope --tree --sort nonsense
+"$malloscope" report t.mscope --tree --sort itself >/dev/null || fail "--tree --sort itself: $?"
 "$malloscope" leaks t.mscope --sort bytes --columns bytes >/dev/null || fail "leaks --sort: $?"
 "$malloscope" report t.mscope --by site --columns function,peak_bytes >out || fail "--columns function: $?"
 "$malloscope" report t.mscope --by site --columns nonsense 2>err
@@ -44,6 +55,19 @@ for option in --from --by --columns --no-such; do
   "$malloscope" report t.mscope --stacks $option "$long" >/dev/null 2>err
   same "exit code of $option with 100 kB" $? 2
   [ "$(wc -c <err)" -lt 4000 ] || fail "$option: 100 kB are said back"
+done
+
+# What lies after the end of the recording is its end, and that is said.
+for asked in "--view peak --at 1000s" "--metric live --to 1000s" "--to 1000s"; do
+  "$malloscope" report t.mscope $asked >out 2>err || fail "$asked: $?"
+  grep -q 'The recording ended at [0-9.]* s, before the 1000.000 s' err || fail "$asked says '$(cat err)'"
+  "$malloscope" report t.mscope $asked --json 2>/dev/null | grep -q '"The recording ended at ' || fail "$asked --json has no note"
+done
+"$malloscope" export t.mscope --format folded --to 1000s -o - 2>err >/dev/null || fail "export --to: $?"
+grep -q 'The recording ended at' err || fail "export --to says '$(cat err)'"
+for asked in "--view peak --at end" "--to 100%" "--metric live --to peak" "--metric live"; do
+  "$malloscope" report t.mscope $asked >out 2>err || fail "$asked: $?"
+  [ -s err ] && fail "$asked says $(cat err)"
 done
 
 # A thread is meant by its name or its whole number; one that is not there is told.

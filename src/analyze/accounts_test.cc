@@ -468,6 +468,13 @@ TEST(Accounts, AgreeWithASlowModelForOneProcess) {
   }
 }
 
+TEST(Accounts, AgreeWithASlowModelForOneImage) {
+  for (uint32_t seed = 1'000; seed < 1'020; ++seed) {
+    World(seed, {.image = ImageId{1 + seed % 3}}).run(1'500);
+    ASSERT_FALSE(HasFatalFailure()) << "seed " << seed;
+  }
+}
+
 TEST(Accounts, AgreeWithASlowModelInAWindow) {
   for (uint32_t seed = 2'000; seed < 2'060; ++seed) {
     World(seed, {}, 1 + seed % 7 * 100).run(1'000);

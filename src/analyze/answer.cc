@@ -62,6 +62,8 @@ void arrange(Table* table, const std::vector<std::string>& keys) {
     Column::Kind kind = columns.back().kind;
     columns.back().may_go = false;
     columns.back().asked = true;
+    // Who asks for it wants to know it again.
+    if (i < shown && columns.back().title.empty()) columns.back().title = columns.back().key;
     bool stays =
         kind == Column::Kind::kFrame || (kind == Column::Kind::kStack && columns.back().shown);
     columns.back().shown = i < shown || stays;

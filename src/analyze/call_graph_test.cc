@@ -225,6 +225,35 @@ TEST(Views, CallersBeginWithTheFunctionThatWasAskedFor) {
   EXPECT_EQ(first_function(lightest), wanted);
 }
 
+TEST(Views, TheFunctionsBelowACallerAreSortedAsAsked) {
+  using Siblings = ProfileOptions::Siblings;
+  ToyRecording toy(5);
+  auto reading = toy.read();
+  std::set<std::vector<std::string>> orders;
+  for (Siblings siblings : {Siblings::kCumulative, Siblings::kSelf, Siblings::kName}) {
+    Answer tree =
+        as_tree(reading.get(), {}, {Metric::kAllocated, By::kFunction, 0, false, siblings});
+    std::vector<const TableRow*> open;  // The last one met of each depth.
+    std::vector<std::string> order;
+    for (const TableRow& row : tree.tables[0].rows) {
+      auto name = [](const TableRow& r) { return std::get<NamedFrame>(r.cells.back()).full; };
+      order.push_back(name(row));
+      if (row.depth < open.size()) {
+        const TableRow& before = *open[row.depth];
+        if (siblings == Siblings::kName)
+          EXPECT_LE(name(before), name(row));
+        else
+          EXPECT_GE(number(before.cells[siblings == Siblings::kSelf ? 2 : 0]),
+                    number(row.cells[siblings == Siblings::kSelf ? 2 : 0]));
+      }
+      open.resize(row.depth);
+      open.push_back(&row);
+    }
+    orders.insert(order);
+  }
+  EXPECT_EQ(orders.size(), 3u);
+}
+
 // What starts a program has everything below it and asks for nothing: it is not what is looked for.
 TEST(Views, FunctionsThatAskThemselvesComeFirst) {
   ToyRecording toy(5);

@@ -9,10 +9,15 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <optional>
 
 #include "trace/event_stream.h"
 
 namespace malloscope::analyze {
+
+bool is_ours(std::string_view module_path) {
+  return module_path.substr(module_path.rfind('/') + 1).starts_with("libmalloscope");
+}
 
 // A return address is behind the call, maybe already in the next line or function.
 static uint64_t pc_of(uint64_t address) {
@@ -83,7 +88,14 @@ std::span<const FrameId> FrameTable::at(ImageId id, trace::StackNode node) {
   Run& run = runs[image.stacks.code(node)];
   if (run.count == 0) {
     uint64_t pc = pc_of(image.stacks.address(node));
-    run = resolve(module_at(image, pc, image.stacks.generation(node)), pc);
+    const trace::Module* module = module_at(image, pc, image.stacks.generation(node));
+    if (module && is_ours(module->path)) {
+      // Looked at again each time: few stacks have any.
+      if (image.stacks.outer(node) != trace::StackNode::kRoot) return {};
+      ours_ = unknown();
+      return {&ours_, 1};
+    }
+    run = resolve(module, pc);
   }
   return std::span(runs_).subspan(run.first, run.count);
 }
@@ -114,10 +126,13 @@ FrameId FrameTable::site(ImageId id, StackId stack) {
   const trace::StackTable& stacks = tables_.image(id).stacks;
   trace::StackNode innermost = stacks.node(stack);
   if (innermost == trace::StackNode::kRoot) return unknown();
+  std::optional<FrameId> first;
   for (trace::StackNode n = innermost; n != trace::StackNode::kRoot; n = stacks.outer(n))
-    for (FrameId candidate : at(id, n))
+    for (FrameId candidate : at(id, n)) {
       if (!frame(candidate).plumbing) return candidate;
-  return at(id, innermost)[0];
+      if (!first) first = candidate;
+    }
+  return *first;
 }
 
 FrameTable::Root FrameTable::root(ImageId image, StackId id) const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -15,6 +16,9 @@
 #include "trace/tables.h"
 
 namespace malloscope::analyze {
+
+// Whether it is the recorder's own library.
+bool is_ours(std::string_view module_path);
 
 enum class FrameId : uint32_t {};
 
@@ -57,10 +61,12 @@ class FrameTable {
   // Both must outlive the table; the tables must not change any more.
   FrameTable(const trace::Tables& tables, Naming& naming) : tables_(tables), naming_(naming) {}
 
+  size_t size() const { return frames_.size(); }
   const Frame& frame(FrameId id) const { return frames_[static_cast<uint32_t>(id)]; }
 
-  // The frames at a node of an image's stacks, innermost inlined first, at least one. Valid until
-  // the next call of anything here.
+  // The frames at a node of an image's stacks, innermost inlined first. None for a call that the
+  // recorder makes in the program's name (exit, fork, dlclose); but the outermost node has at least
+  // one, so every stack has. Valid until the next call of anything here.
   std::span<const FrameId> at(ImageId image, trace::StackNode node);
   // What stands for a stack that was not recorded.
   FrameId unknown() { return intern({"[unknown]", "", 0, "", false}); }
@@ -120,6 +126,7 @@ class FrameTable {
   std::unordered_map<std::string, uint64_t> module_ids_;
   std::unordered_map<const trace::Module*, uint64_t> module_of_;
   std::unordered_map<ImageId, trace::ModuleFinder> finders_;
+  FrameId ours_ = {};                      // What at() has last shown for the recorder's own.
   std::vector<std::vector<Run>> by_code_;  // By image and its StackTable::code; 0: not known yet.
 };
 

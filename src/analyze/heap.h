@@ -53,11 +53,15 @@ struct Peak {
   uint64_t tick = 0;
 };
 
-// The images a report is about: all, or those of one process (several after an exec).
+// The images a report is about: all, those of one process (several after an exec), or one of them.
 struct Selection {
-  std::optional<int> pid;
+  std::optional<int> pid = std::nullopt;
+  std::optional<ImageId> image = std::nullopt;
 
-  bool contains(const trace::Image& image) const { return !pid || *pid == image.pid; }
+  bool is_all() const { return !pid && !image; }
+  bool contains(const trace::Image& other) const {
+    return (!pid || *pid == other.pid) && (!image || *image == other.id);
+  }
 };
 
 // The part of the recording that counts. Events before it only build up the heap, those

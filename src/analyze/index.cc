@@ -37,15 +37,8 @@ static void add_to(int64_t* sum, int64_t value) {
   *sum = static_cast<int64_t>(static_cast<uint64_t>(*sum) + static_cast<uint64_t>(value));
 }
 
-// The running sum in a window: its highest, and the step that is in.
-struct Index::Course {
-  Peak peak;
-  uint32_t peak_step = IndexFacts::kNever;  // kNever: when the window began.
-  bool own = false;                         // Of one process of several.
-};
-
-Index::Course Index::course(Selection selection, Window window, uint32_t first,
-                            uint32_t last) const {
+Index::Course Index::course(Selection selection, Window window, Steps steps) const {
+  auto [first, last] = steps;
   Course course;
   course.own = selection.pid && facts_.several_processes;
   uint64_t start = 0;
@@ -78,26 +71,16 @@ Index::Course Index::course(Selection selection, Window window, uint32_t first,
   return course;
 }
 
-template <typename Visit>
-bool Index::cover(uint32_t first, uint32_t last, Visit&& visit) {
-  constexpr uint32_t kGroup = IndexTimes::kGroupSteps;
-  auto show = [&](IndexBlockReader* block) {
-    return block ? block->for_each(cells_.size(), visit) : !blocks_->damaged();
-  };
-  for (uint32_t step = first; step < last;) {
-    if (step % kGroup == 0 && step + kGroup <= last) {
-      if (!show(blocks_->group(step / kGroup))) return false;
-      step += kGroup;
-    } else {
-      if (!show(blocks_->step(step))) return false;
-      ++step;
-    }
-  }
-  return true;
+bool Index::is_gone(ImageId id, const Course& course, Steps steps) const {
+  const IndexFacts::Image& image = facts_.images[raw(id) - 1];
+  if (course.peak_step == IndexFacts::kNever) return image.ended < steps.first;
+  if (image.ended == course.peak_step)
+    return course.own ? image.before_own_peak : image.before_peak;
+  return image.ended < course.peak_step;
 }
 
-bool Index::sum(const Course& course, uint32_t first, uint32_t last,
-                std::vector<IndexEntry>* cells) {
+bool Index::sum(const Course& course, Steps steps, std::vector<IndexEntry>* cells) {
+  auto [first, last] = steps;
   std::vector<IndexEntry>& sums = *cells;
   sums.assign(cells_.size(), {});
   auto add_live = [&](const IndexEntry& entry) {
@@ -120,10 +103,7 @@ bool Index::sum(const Course& course, uint32_t first, uint32_t last,
   uint32_t peak = begins_with_peak ? first : course.peak_step;
   if (!cover(0, first, add_live) || !cover(first, peak, add)) return false;
   for (size_t i = 0; i < sums.size(); ++i) {
-    const IndexFacts::Image& image = facts_.images[raw(cells_[i].image) - 1];
-    bool gone = image.ended < peak;
-    if (!begins_with_peak && image.ended == peak)
-      gone = course.own ? image.before_own_peak : image.before_peak;
+    bool gone = is_gone(cells_[i].image, course, steps);
     sums[i].peak_bytes = gone ? 0 : sums[i].live_bytes;
     sums[i].own_peak_bytes = gone;  // Here: that nothing is to be added.
   }
@@ -131,17 +111,24 @@ bool Index::sum(const Course& course, uint32_t first, uint32_t last,
                               : cover(peak, peak + 1, add_peak) && cover(peak + 1, last + 1, add);
   for (IndexEntry& sum : sums)
     if (sum.own_peak_bytes) sum.peak_bytes = 0;
-  for_each_straddler(first, last, [&](uint32_t cell) { --sums[cell].temporary; });
+  for_each_straddler(steps, [&](uint32_t cell) { --sums[cell].temporary; });
   return all;
 }
 
-bool Index::sum_up(std::vector<IndexEntry>* cells) {
-  uint32_t last = IndexTimes::kSteps - 1;
-  return sum(course({}, {}, 0, last), 0, last, cells);
+std::optional<IndexBlockWriter::Packed> Index::pack_whole() {
+  std::vector<IndexEntry> sums;
+  if (!sum(course({}, {}, {}), {}, &sums)) return std::nullopt;
+  IndexBlockWriter whole(false);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    sums[i].cell = static_cast<uint32_t>(i);
+    whole.add(sums[i]);
+  }
+  return whole.empty() ? IndexBlockWriter::Packed{} : whole.finish();
 }
 
-void Index::restore_images(const trace::Tables& tables, Window window, uint32_t first,
-                           uint32_t last, Accounts* accounts) const {
+void Index::restore_images(const trace::Tables& tables, Window window, Steps steps,
+                           Accounts* accounts) const {
+  auto [first, last] = steps;
   struct State {
     Totals totals;
     Peak peak;
@@ -167,7 +154,7 @@ void Index::restore_images(const trace::Tables& tables, Window window, uint32_t 
     state.totals += here.change;
     if (here.peak.bytes > state.peak.bytes) state.peak = here.peak;
   }
-  for_each_straddler(first, last, [&](uint32_t cell) {
+  for_each_straddler(steps, [&](uint32_t cell) {
     --states[raw(cells_[cell].image) - size_t{1}].totals.temporary;
   });
   for (size_t i = 0; i < states.size(); ++i) {
@@ -183,20 +170,31 @@ bool Index::suits(const TallyOptions& options) {
          begins_class(options.min_size) && begins_class(options.max_size + 1);
 }
 
-std::unique_ptr<Accounts> Index::answer(const trace::Tables& tables, Selection selection,
-                                        Window window, TallyOptions options) {
+std::optional<Index::Steps> Index::steps_of(Window window) const {
+  if (window.from_bytes != Window::kNever || window.to_bytes != Window::kNever) return std::nullopt;
   bool from = window.from_tick != 0, to = window.to_tick != UINT64_MAX;
-  if (!suits(options) || (from && options.only_made_in_window)) return nullptr;
-  if (tables.images.size() != facts_.images.size()) return nullptr;
-  if (from && !facts_.times.begins_step(window.from_tick)) return nullptr;
-  if (to && !facts_.times.is_cut(window.to_tick)) return nullptr;
-  uint32_t first = from ? facts_.times.step_of(window.from_tick) : 0;
-  uint32_t last = to ? facts_.times.step_of(window.to_tick) : IndexTimes::kSteps - 1;
-  if (first > last || (to && facts_.steps[last].mixed)) return nullptr;
+  if (from && !facts_.times.begins_step(window.from_tick)) return std::nullopt;
+  if (to && !facts_.times.is_cut(window.to_tick)) return std::nullopt;
+  Steps steps;
+  if (from) steps.first = facts_.times.step_of(window.from_tick);
+  if (to) steps.last = facts_.times.step_of(window.to_tick);
+  auto [first, last] = steps;
+  if (first > last || (to && facts_.steps[last].mixed)) return std::nullopt;
   // A window is begun by its first event; without one, by the end of all, which may be another.
   bool any = false;
   for (uint32_t step = first; step <= last; ++step) any |= facts_.steps[step].events > 0;
-  if (from && !any) return nullptr;
+  if (from && !any) return std::nullopt;
+  return steps;
+}
+
+std::unique_ptr<Accounts> Index::answer(const trace::Tables& tables, Selection selection,
+                                        Window window, TallyOptions options) {
+  if (!suits(options) || (window.from_tick != 0 && options.only_made_in_window)) return nullptr;
+  if (tables.images.size() != facts_.images.size()) return nullptr;
+  // The highest moment of one image of several is not that of its process.
+  if (selection.image && tables.images.size() > 1) return nullptr;
+  std::optional<Steps> steps = steps_of(window);
+  if (!steps) return nullptr;
   std::vector<bool> selected(tables.images.size());
   for (size_t i = 0; i < selected.size(); ++i) {
     if (facts_.images[i].pid != tables.images[i].pid) return nullptr;
@@ -208,8 +206,8 @@ std::unique_ptr<Accounts> Index::answer(const trace::Tables& tables, Selection s
       return nullptr;
 
   auto accounts = std::make_unique<Accounts>(selection, window, options);
-  restore_images(tables, window, first, last, accounts.get());
-  Course course = this->course(selection, window, first, last);
+  restore_images(tables, window, *steps, accounts.get());
+  Course course = this->course(selection, window, *steps);
   accounts->restore(course.peak, facts_.last_tick);
   auto restore = [&](const IndexEntry& sum) {
     const IndexCell& cell = cells_[sum.cell];
@@ -225,13 +223,13 @@ std::unique_ptr<Accounts> Index::answer(const trace::Tables& tables, Selection s
     accounts->tally_to_restore()->restore(cell.image, cell.stack, cell.thread, cell.size_class,
                                           counts);
   };
-  if (first == 0 && last == IndexTimes::kSteps - 1 && !course.own) {
+  if (steps->are_all() && !course.own) {
     IndexBlockReader* whole = blocks_->whole();
     if (whole ? !whole->for_each(cells_.size(), restore) : blocks_->damaged()) return nullptr;
     return accounts;
   }
   std::vector<IndexEntry> sums;
-  if (!sum(course, first, last, &sums)) return nullptr;
+  if (!sum(course, *steps, &sums)) return nullptr;
   for (size_t i = 0; i < sums.size(); ++i) {
     sums[i].cell = static_cast<uint32_t>(i);
     restore(sums[i]);

@@ -115,6 +115,8 @@ class IndexBlocks {
   // All steps together; the shares of the peak are whole, those of the whole recording.
   virtual IndexBlockReader* whole() = 0;
   virtual bool damaged() const = 0;
+  // Another one that reads the same: each is for one thread.
+  virtual std::unique_ptr<IndexBlocks> another() const = 0;
 };
 
 class Index {
@@ -124,6 +126,8 @@ class Index {
       : facts_(std::move(facts)), cells_(std::move(cells)), blocks_(std::move(blocks)) {}
 
   const IndexFacts& facts() const { return facts_; }
+  const std::vector<IndexCell>& cells() const { return cells_; }
+  IndexBlocks& blocks() { return *blocks_; }
 
   // Whether a tally of that kind can be answered at all.
   static bool suits(const TallyOptions& options);
@@ -132,24 +136,63 @@ class Index {
   std::unique_ptr<Accounts> answer(const trace::Tables& tables, Selection selection, Window window,
                                    TallyOptions options);
 
-  // The amounts of all cells over the whole recording, with the shares of its peak, put together
-  // from the steps.
-  bool sum_up(std::vector<IndexEntry>* cells);
+  // The steps of a window, both with it. Nothing: it does not begin and end where steps do, or what
+  // happened in it cannot be told from the rest.
+  struct Steps {
+    uint32_t first = 0, last = IndexTimes::kSteps - 1;
+    bool are_all() const { return first == 0 && last == IndexTimes::kSteps - 1; }
+  };
+  std::optional<Steps> steps_of(Window window) const;
 
- private:
-  struct Course;  // Of the running sum of the selected images.
+  // The running sum of the selected images in a window: its highest, and the step that is in.
+  struct Course {
+    Peak peak;
+    uint32_t peak_step = IndexFacts::kNever;  // kNever: when the window began.
+    bool own = false;                         // Of one process of several.
+  };
+  Course course(Selection selection, Window window, Steps steps) const;
+  // Whether an image had ended when the running sum was highest; what it left does not count then.
+  bool is_gone(ImageId image, const Course& course, Steps steps) const;
 
-  Course course(Selection selection, Window window, uint32_t first, uint32_t last) const;
+  // Calls visit(const IndexEntry&) for all changes in steps from `first` to before `end`, in any
+  // parts. False: a block is damaged.
+  template <typename Visit>
+  bool cover(uint32_t first, uint32_t end, Visit&& visit) {
+    return cover(blocks_.get(), first, end, visit);
+  }
+  // The same from `blocks`, which may be read in another thread.
+  template <typename Visit>
+  bool cover(IndexBlocks* blocks, uint32_t first, uint32_t end, Visit&& visit) const {
+    constexpr uint32_t kGroup = IndexTimes::kGroupSteps;
+    auto show = [&](IndexBlockReader* block) {
+      return block ? block->for_each(cells_.size(), visit) : !blocks->damaged();
+    };
+    for (uint32_t step = first; step < end;) {
+      if (step % kGroup == 0 && step + kGroup <= end) {
+        if (!show(blocks->group(step / kGroup))) return false;
+        step += kGroup;
+      } else {
+        if (!show(blocks->step(step))) return false;
+        ++step;
+      }
+    }
+    return true;
+  }
   // Calls visit(cell) for every temporary block that was freed in these steps but made before them.
   template <typename Visit>
-  void for_each_straddler(uint32_t first, uint32_t last, Visit&& visit) const {
+  void for_each_straddler(Steps steps, Visit&& visit) const {
     for (const IndexFacts::Straddler& block : facts_.straddlers)
-      if (block.made < first && first <= block.freed && block.freed <= last) visit(block.cell);
+      if (block.made < steps.first && steps.first <= block.freed && block.freed <= steps.last)
+        visit(block.cell);
   }
-  bool sum(const Course& course, uint32_t first, uint32_t last, std::vector<IndexEntry>* cells);
-  template <typename Visit>
-  bool cover(uint32_t first, uint32_t last, Visit&& visit);
-  void restore_images(const trace::Tables& tables, Window window, uint32_t first, uint32_t last,
+
+  // The amounts of all cells over the whole recording, with the shares of its peak, put together
+  // from the steps: what IndexBlocks::whole() is to give. Nothing: a block is damaged.
+  std::optional<IndexBlockWriter::Packed> pack_whole();
+
+ private:
+  bool sum(const Course& course, Steps steps, std::vector<IndexEntry>* cells);
+  void restore_images(const trace::Tables& tables, Window window, Steps steps,
                       Accounts* accounts) const;
 
   IndexFacts facts_;

@@ -86,6 +86,9 @@ class FileBlocks : public IndexBlocks {
   IndexBlockReader* group(uint32_t group) override { return read(groups_[group], false); }
   IndexBlockReader* whole() override { return read(whole_, false); }
   bool damaged() const override { return damaged_; }
+  std::unique_ptr<IndexBlocks> another() const override {
+    return std::make_unique<FileBlocks>(dup(fd_), own_peaks_, steps_, groups_, whole_);
+  }
 
  private:
   IndexBlockReader* read(const IndexBlockPlace& place, bool own_peaks) {
@@ -283,14 +286,9 @@ bool IndexFileWriter::finish(const TraceStamp& stamp, const IndexFacts& facts,
   Index index(facts, cells,
               std::make_unique<FileBlocks>(dup(file_.fd()), facts.several_processes, steps_,
                                            groups_, IndexBlockPlace{}));
-  std::vector<IndexEntry> sums;
-  if (!index.sum_up(&sums)) return false;
-  IndexBlockWriter whole(false);
-  for (size_t i = 0; i < sums.size(); ++i) {
-    sums[i].cell = static_cast<uint32_t>(i);
-    whole.add(sums[i]);
-  }
-  if (!whole.empty()) directory.whole = write(whole.finish());
+  std::optional<IndexBlockWriter::Packed> whole = index.pack_whole();
+  if (!whole) return false;
+  if (!whole->bytes.empty()) directory.whole = write(*whole);
 
   Packer packer;
   FieldsOut writing = {packer};

@@ -16,6 +16,7 @@
 
 #include "analyze/index_builder.h"
 #include "analyze/index_file.h"
+#include "analyze/index_sums.h"
 
 namespace malloscope::analyze {
 namespace {
@@ -269,6 +270,55 @@ TEST(Index, AnswersAsALookAtAllEventsDoes) {
   EXPECT_GT(straddlers, 1000u);
 }
 
+// Each image's stacks as rows, whatever moments are kept and however far that has come.
+TEST(IndexSums, AnswersAsTheIndexDoes) {
+  int answered = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    Recording recording(seed);
+    File file(seed);
+    build(recording, file.path);
+    auto index = open_index(file.path, kStamp, times_of(recording));
+    ASSERT_TRUE(index);
+    constexpr uint32_t kStacks = 32;
+    std::vector<uint32_t> row_of_cell;
+    for (const IndexCell& cell : index->cells())
+      row_of_cell.push_back((raw(cell.image) - 1) * kStacks + raw(cell.stack));
+    size_t rows = recording.tables.images.size() * kStacks;
+    IndexSums sums(index.get(), row_of_cell, rows, rows * 48 * recording.pick(40));
+    for (unsigned i = recording.pick(40); i > 0 && sums.prepare(); --i) continue;
+    for (int round = 0; round < 40; ++round) {
+      Question q = any_question(&recording, index->facts());
+      auto expected = index->answer(recording.tables, q.selection, q.window, {});
+      if (!expected) continue;
+      ++answered;
+      IndexSums::Amounts found;
+      IndexSums::Wanted wanted = IndexSums::all();
+      if (recording.pick(2)) {
+        wanted = {};
+        for (bool& amount : wanted) amount = recording.pick(3) == 0;
+      }
+      ASSERT_TRUE(sums.sum(q.selection, q.window, *index->steps_of(q.window), wanted, &found));
+      std::vector<Counts> right(rows);
+      expected->for_each_stack([&](ImageId image, StackId stack, const Amounts& amounts) {
+        right[(raw(image) - 1) * kStacks + raw(stack)] = amounts;
+      });
+      for (size_t row = 0; row < rows; ++row) {
+        if (!q.selection.contains(recording.tables.images[row / kStacks])) continue;
+        const Counts& r = right[row];
+        const uint64_t amounts[] = {r.allocations, r.reallocations, r.temporary, r.allocated_bytes,
+                                    r.live_bytes,  r.live_blocks,   r.peak_bytes};
+        for (size_t amount = 0; amount < IndexSums::kAmounts; ++amount) {
+          if (!wanted[amount]) continue;
+          ASSERT_EQ(found[amount][row], amounts[amount])
+              << "amount " << amount << ", seed " << seed << ", round " << round;
+        }
+      }
+      for (int more = 0; more < 3; ++more) sums.prepare();
+    }
+  }
+  EXPECT_GT(answered, 500);  // Or nothing was compared.
+}
+
 TEST(Index, WhoHasEndedHasNoShareOfAPeakInTheSameSlice) {
   Recording recording(4, 0);
   ASSERT_GE(recording.tables.images.size(), 2u);
@@ -326,6 +376,11 @@ TEST(Index, DoesNotAnswerWhatItCannotKnow) {
   Selection nobody;
   nobody.pid = 12345;
   EXPECT_FALSE(index->answer(recording.tables, nobody, {}, {}));
+  // Peaks of images are kept, but not who had which share in them.
+  ASSERT_GE(recording.tables.images.size(), 2u);
+  Selection one_image;
+  one_image.image = ImageId{1};
+  EXPECT_FALSE(index->answer(recording.tables, one_image, {}, {}));
 }
 
 TEST(Index, OfAnotherTraceIsNone) {

@@ -14,11 +14,10 @@
 #include "analyze/call_graph.h"
 #include "analyze/call_tree.h"
 #include "analyze/query.h"
+#include "analyze/row_groups.h"
 #include "analyze/sites.h"
 
 namespace malloscope::analyze {
-
-enum class By { kFunction, kSite, kFile, kModule, kThread, kSize, kType };
 
 struct ProfileOptions {
   Metric metric = Metric::kPeak;
@@ -27,6 +26,9 @@ struct ProfileOptions {
   // Of functions: by what was asked for below them too. That begins with _start and main, which
   // everything is below; so by default what they asked for themselves counts first.
   bool by_cumulative = false;
+  // Of a tree: how those with one caller are ordered.
+  enum class Siblings { kCumulative, kSelf, kName };
+  Siblings siblings = Siblings::kCumulative;
 };
 
 // Makes the query one that can tell the metric. What is live after a --from is what was allocated

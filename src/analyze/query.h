@@ -11,6 +11,7 @@
 #include "analyze/heap.h"
 #include "analyze/pattern.h"
 #include "analyze/rules.h"
+#include "analyze/stack_text.h"
 #include "analyze/tally.h"
 #include "analyze/time_point.h"
 #include "symbols/symbolizer.h"
@@ -25,9 +26,12 @@ struct FrameFilter {
   std::vector<Pattern> only_under;  // As focus; what is outside the outermost match is cut off.
   std::vector<Pattern> hide;        // Frames that are left out; their amounts stay in the sums.
   std::vector<Pattern> modules;     // Stacks whose site is in a module that matches.
+  std::vector<Pattern> types;       // Stacks whose objects are of a type that matches.
+  std::optional<StackText> where;   // Stacks of which this holds.
 
   bool empty() const {
-    return focus.empty() && ignore.empty() && only_under.empty() && hide.empty() && modules.empty();
+    return focus.empty() && ignore.empty() && only_under.empty() && hide.empty() &&
+           modules.empty() && types.empty() && !where;
   }
 };
 

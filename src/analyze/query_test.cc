@@ -77,6 +77,13 @@ TEST(Shape, KnowsAFrameByItsFunction) {
   EXPECT_EQ(answer.tables[0].columns[0].key, "frame");
 }
 
+TEST(Shape, GivesATitleToWhatIsAskedFor) {
+  Answer answer = list();
+  answer.tables[0].columns[1].title = "";
+  ASSERT_TRUE(shape(&answer, {{"name"}, "", 0}));
+  EXPECT_EQ(answer.tables[0].columns[0].title, "name");
+}
+
 TEST(Shape, KnowsAColumnByItsTitle) {
   Answer answer = list();
   answer.tables[0].columns[0].title = "itself";

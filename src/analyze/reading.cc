@@ -4,74 +4,65 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <optional>
-#include <string_view>
 #include <utility>
 
-#include "analyze/index_file.h"
+#include "analyze/indexed_trace.h"
 #include "analyze/symbol_naming.h"
 #include "trace/event_stream.h"
 
 namespace malloscope::analyze {
 
-// From names to ticks. "peak" costs a pass of its own, since nothing but the events tells it.
-static Result<Window> window_of(const std::string& path, const Query& query) {
-  if (!query.from && !query.to) return Window{};
-  Result<trace::Overview> overview = trace::overview(path);
-  if (!overview) return std::unexpected(overview.error());
-  Peak peak = {0, overview->header.start_tick};
-  if ((query.from && query.from->needs_peak()) || (query.to && query.to->needs_peak())) {
-    Heap heap(query.selection);
-    Result<trace::Tables> tables = trace::stream(path, &heap);
-    if (!tables) return std::unexpected(tables.error());
-    if (heap.peak().bytes > 0) peak = heap.peak();
-  }
+Result<Window> window_of(const Query& query, const trace::Overview& overview, Peak peak,
+                         std::string* past_end) {
+  if (peak.bytes == 0) peak.tick = overview.header.start_tick;
   auto tick = [&](const TimePoint& point) {
-    return tick_of(point, overview->header, overview->end_tick, peak.tick);
+    return tick_of(point, overview.header, overview.end_tick, peak.tick);
   };
   Window window;
   if (query.from) window.from_tick = tick(*query.from);
   if (query.to) window.to_tick = tick(*query.to);
   // Up to a moment is with it, so from there on is without: each event is in one of the two.
   auto behind = [&](uint64_t moment) {
-    return moment > overview->header.start_tick ? moment + 1 : moment;
+    return moment > overview.header.start_tick ? moment + 1 : moment;
   };
   auto seconds = [&](uint64_t ticks) {
-    return static_cast<double>(ticks - overview->header.start_tick) * overview->header.ns_per_tick /
+    return static_cast<double>(ticks - overview.header.start_tick) * overview.header.ns_per_tick /
            1e9;
   };
   if (window.from_tick > window.to_tick)
     return fail_usage(fmt::format("--from ({:.3f} s) is after --to ({:.3f} s)",
                                   seconds(window.from_tick), seconds(window.to_tick)));
-  if (window.from_tick > overview->end_tick)
+  if (window.from_tick > overview.end_tick)
     return fail_usage(fmt::format("--from ({:.3f} s) is after the end of the recording ({:.3f} s)",
-                                  seconds(window.from_tick), seconds(overview->end_tick)));
+                                  seconds(window.from_tick), seconds(overview.end_tick)));
   if (query.from && query.from->needs_peak() && peak.bytes > 0)
     window.from_bytes = peak.bytes;
   else if (query.from)
     window.from_tick = behind(window.from_tick);
   if (query.to && query.to->needs_peak() && peak.bytes > 0) window.to_bytes = peak.bytes;
+  if (past_end && query.to && window.to_tick > overview.end_tick)
+    *past_end = fmt::format(
+        "The recording ended at {:.3f} s, before the {:.3f} s that were asked for: its end is "
+        "shown.",
+        seconds(overview.end_tick), seconds(window.to_tick));
   return window;
 }
 
-// Whether to make an index, which takes some time and leaves a file, is worth it: where a pass over
-// the events takes about a second. MALLOSCOPE_INDEX=always or never has the last word.
-static bool deserves_index(const trace::Overview& overview) {
-  constexpr uint64_t kManyEvents = 5'000'000, kManyBytes = 16 << 20;
-  const char* word = std::getenv("MALLOSCOPE_INDEX");
-  if (word && std::string_view(word) == "always") return true;
-  return overview.events > kManyEvents || (overview.events == 0 && overview.bytes > kManyBytes);
-}
-
-// Whether the name is of a file that will be there under that name: not /dev/stdin, not a pipe.
-static bool has_place(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  std::string folder = fs::absolute(path, error).lexically_normal().parent_path();
-  return fs::is_regular_file(path, error) && folder != "/dev" && folder != "/dev/fd" &&
-         !folder.starts_with("/proc/");
+// "peak" costs a pass of its own, since nothing but the events tells it.
+static Result<Window> window_of(const std::string& path, const Query& query,
+                                std::string* past_end) {
+  if (!query.from && !query.to) return Window{};
+  Result<trace::Overview> overview = trace::overview(path);
+  if (!overview) return std::unexpected(overview.error());
+  Peak peak;
+  if ((query.from && query.from->needs_peak()) || (query.to && query.to->needs_peak())) {
+    Heap heap(query.selection);
+    Result<trace::Tables> tables = trace::stream(path, &heap);
+    if (!tables) return std::unexpected(tables.error());
+    peak = heap.peak();
+  }
+  return window_of(query, *overview, peak, past_end);
 }
 
 namespace {
@@ -86,49 +77,26 @@ struct Indexed {
 static std::optional<Indexed> from_index(const std::string& path, const Query& query, Window window,
                                          const TallyOptions& tally,
                                          const std::function<void(double)>& progress) {
-  const char* word = std::getenv("MALLOSCOPE_INDEX");
-  if (!Index::suits(tally) || (word && std::string_view(word) == "never") || !has_place(path))
-    return std::nullopt;
+  if (!Index::suits(tally) || !may_be_indexed(path)) return std::nullopt;
   Result<trace::Overview> overview = trace::overview(path);
-  if (!overview || !deserves_index(*overview)) return std::nullopt;
+  if (!overview) return std::nullopt;
   IndexTimes times(overview->header, overview->end_tick);
   if (window.from_bytes != Window::kNever || window.to_bytes != Window::kNever) return std::nullopt;
   if ((window.from_tick != 0 && !times.begins_step(window.from_tick)) ||
       (window.to_tick != UINT64_MAX && !times.is_cut(window.to_tick)))
     return std::nullopt;
-  TraceStamp stamp = TraceStamp::of(path, *overview);
-  std::optional<trace::Tables> tables;
-  auto answer = [&](const std::string& place) -> std::unique_ptr<Accounts> {
-    std::unique_ptr<Index> index = open_index(place, stamp, times);
-    if (!index) return nullptr;
-    if (!tables) {
-      trace::Listener nobody;
-      Result<trace::Tables> read = trace::stream(path, &nobody, {{}, false});
-      if (!read) return nullptr;
-      tables = std::move(*read);
-    }
-    tables->events = index->facts().events;
-    return index->answer(*tables, query.selection, window, tally);
-  };
-  std::vector<std::string> places = index_places(path);
-  for (const std::string& place : places)
-    if (std::unique_ptr<Accounts> accounts = answer(place))
-      return Indexed{std::move(*tables), std::move(accounts)};
-  if (tables) return std::nullopt;  // There is an index, but this it cannot answer.
-  for (const std::string& place : places) {
-    Built built = build_index(path, *overview, place, progress, &tables);
-    if (built == Built::kNotHere) continue;
-    if (built == Built::kYes)
-      if (std::unique_ptr<Accounts> accounts = answer(place))
-        return Indexed{std::move(*tables), std::move(accounts)};
-    return std::nullopt;
-  }
-  return std::nullopt;
+  std::optional<IndexedTrace> opened = open_indexed(path, *overview, IndexAs::kFile, progress);
+  if (!opened) return std::nullopt;
+  std::unique_ptr<Accounts> accounts =
+      opened->index->answer(opened->tables, query.selection, window, tally);
+  if (!accounts) return std::nullopt;
+  return Indexed{std::move(opened->tables), std::move(accounts)};
 }
 
 Result<std::unique_ptr<Reading>> Reading::open(const std::string& path, const Query& query,
                                                Hooks hooks) {
-  Result<Window> window = window_of(path, query);
+  std::string past_end;
+  Result<Window> window = window_of(path, query, &past_end);
   if (!window) return std::unexpected(window.error());
   TallyOptions tally = query.tally;
   if (!query.threads.empty()) tally.by_thread = true;
@@ -138,7 +106,7 @@ Result<std::unique_ptr<Reading>> Reading::open(const std::string& path, const Qu
           std::make_unique<SymbolNaming>(query, indexed->tables.names, std::move(hooks.naming));
       indexed->tables.names = decltype(indexed->tables.names)();
       return std::make_unique<Reading>(path, std::move(indexed->tables),
-                                       std::move(indexed->accounts), std::move(naming));
+                                       std::move(indexed->accounts), std::move(naming), past_end);
     }
   }
   auto accounts = std::make_unique<Accounts>(query.selection, *window, tally);
@@ -148,13 +116,14 @@ Result<std::unique_ptr<Reading>> Reading::open(const std::string& path, const Qu
   accounts->finish();
   auto naming = std::make_unique<SymbolNaming>(query, tables->names, std::move(hooks.naming));
   tables->names = decltype(tables->names)();
-  return std::make_unique<Reading>(path, std::move(*tables), std::move(accounts),
-                                   std::move(naming));
+  return std::make_unique<Reading>(path, std::move(*tables), std::move(accounts), std::move(naming),
+                                   past_end);
 }
 
 Reading::Reading(std::string path, trace::Tables tables, std::unique_ptr<Accounts> accounts,
-                 std::unique_ptr<Naming> naming)
+                 std::unique_ptr<Naming> naming, std::string past_end)
     : path_(std::move(path)),
+      past_end_(std::move(past_end)),
       tables_(std::move(tables)),
       accounts_(std::move(accounts)),
       naming_(std::move(naming)),
@@ -199,21 +168,17 @@ std::string Reading::remark(const std::string& module_path) {
   return "";
 }
 
-bool is_ours(std::string_view module_path) {
-  return module_path.substr(module_path.rfind('/') + 1).starts_with("libmalloscope");
-}
-
 std::set<std::string> Reading::lost_modules() const {
   std::set<std::string> paths;
   for (const symbols::ModuleFile& module : modules_)
-    if (!is_ours(module.path) && naming_->lost(module)) paths.insert(module.path);
+    if (naming_->lost(module)) paths.insert(module.path);
   return paths;
 }
 
 std::vector<std::string> Reading::missing_names() const {
   std::vector<std::string> sentences;
   for (const symbols::ModuleFile& module : modules_) {
-    if (is_ours(module.path) || !naming_->nameless(module)) continue;
+    if (!naming_->nameless(module)) continue;
     if (std::string why = naming_->remark(module); !why.empty())
       sentences.push_back(std::move(why));
   }

@@ -16,12 +16,15 @@
 #include "analyze/query.h"
 #include "analyze/sites.h"
 #include "base/error.h"
+#include "trace/event_stream.h"
 #include "trace/tables.h"
 
 namespace malloscope::analyze {
 
-// Whether it is the recorder's own library.
-bool is_ours(std::string_view module_path);
+// From times as a user names them to ticks. `peak`: of the whole recording, where a time needs it.
+// `past_end` becomes a sentence if the window ends after the recording.
+Result<Window> window_of(const Query& query, const trace::Overview& overview, Peak peak,
+                         std::string* past_end = nullptr);
 
 class Reading {
  public:
@@ -37,7 +40,7 @@ class Reading {
                                                Hooks hooks = {});
   // For tests and for traces that did not come from a file.
   Reading(std::string path, trace::Tables tables, std::unique_ptr<Accounts> accounts,
-          std::unique_ptr<Naming> naming);
+          std::unique_ptr<Naming> naming, std::string past_end = "");
 
   const std::string& path() const { return path_; }
   const trace::Tables& tables() const { return tables_; }
@@ -66,6 +69,8 @@ class Reading {
     uint64_t from_ns, to_ns;
   };
   Range range() const;
+  // A sentence, if what was asked for goes on after that end; else empty.
+  const std::string& past_end() const { return past_end_; }
 
  private:
   // Of the rows before. A row's time is what it adds to theirs: in nanoseconds the rows so have the
@@ -76,6 +81,7 @@ class Reading {
   Row with_details(Row row, SoFar* sums) const;
 
   std::string path_;
+  std::string past_end_;
   trace::Tables tables_;
   std::unique_ptr<Accounts> accounts_;
   std::unique_ptr<Naming> naming_;

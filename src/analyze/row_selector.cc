@@ -19,32 +19,52 @@ bool RowSelector::thread_matches(ImageId image, ThreadId thread) {
   return known->second;
 }
 
-bool RowSelector::module_matches(const std::string& module) {
+bool RowSelector::module_matches(ImageId image, const std::string& module) {
   auto [known, fresh] = module_matches_.try_emplace(module);
   if (fresh) known->second = matches_any(filter_.modules, module);
-  return known->second;
+  if (known->second) return true;
+  // A program that was started by a link is looked for by what was typed.
+  const trace::Image& by = reading_.tables().image(image);
+  if (module != by.executable || by.command.empty()) return false;
+  if (raw(image) >= called_as_meant_.size()) called_as_meant_.resize(raw(image) + size_t{1}, -1);
+  int8_t& meant = called_as_meant_[raw(image)];
+  if (meant < 0) meant = matches_any(filter_.modules, by.command[0]);
+  return meant;
+}
+
+bool RowSelector::type_matches(const Row& row) {
+  return filter_.types.empty() || matches_any(filter_.types, types_.of(row));
 }
 
 bool RowSelector::focused(ImageId image, trace::StackNode node) {
-  if (filter_.focus.empty() && filter_.ignore.empty()) return true;
-  if (raw(image) >= met_.size()) met_.resize(raw(image) + size_t{1});
+  if (filter_.focus.empty() && filter_.ignore.empty() && !filter_.where) return true;
+  if (raw(image) >= met_.size()) {
+    met_.resize(raw(image) + size_t{1});
+    met_words_.resize(met_.size());
+  }
   std::vector<uint8_t>& met = met_[raw(image)];
+  std::vector<uint64_t>& met_words = met_words_[raw(image)];
   const trace::StackTable& stacks = reading_.tables().image(image).stacks;
   if (met.empty()) {
     met.resize(stacks.node_count());
     met[0] = kKnown;
+    if (filter_.where) met_words.resize(stacks.node_count());
   }
   way_.clear();
   for (; !met[static_cast<size_t>(node)]; node = stacks.outer(node)) way_.push_back(node);
   uint8_t all = met[static_cast<size_t>(node)];
+  uint64_t words = filter_.where ? met_words[static_cast<size_t>(node)] : 0;
   for (size_t i = way_.size(); i-- > 0;) {
     for (FrameId frame : reading_.frames().at(image, way_[i])) {
       if (!filter_.focus.empty() && matches(&focus_, filter_.focus, frame)) all |= kFocus;
       if (!filter_.ignore.empty() && matches(&ignore_, filter_.ignore, frame)) all |= kIgnore;
+      if (filter_.where) words |= words_in(frame);
     }
     met[static_cast<size_t>(way_[i])] = all;
+    if (filter_.where) met_words[static_cast<size_t>(way_[i])] = words;
   }
-  return (filter_.focus.empty() || all & kFocus) && !(all & kIgnore);
+  return (filter_.focus.empty() || all & kFocus) && !(all & kIgnore) &&
+         (!filter_.where || filter_.where->holds(words));
 }
 
 bool RowSelector::select(const Row& row, Place* innermost) {
@@ -52,6 +72,9 @@ bool RowSelector::select(const Row& row, Place* innermost) {
   FrameTable& table = reading_.frames();
   const trace::StackTable& stacks = reading_.tables().image(row.image).stacks;
   trace::StackNode whole = stacks.node(row.stack);
+  // Calls that the recorder made have no frames.
+  while (whole != trace::StackNode::kRoot && table.at(row.image, whole).empty())
+    whole = stacks.outer(whole);
   Place place = {whole, 0};
   if (fold_plumbing_) {
     auto found = [&] {
@@ -66,9 +89,9 @@ bool RowSelector::select(const Row& row, Place* innermost) {
     if (!found()) place = {whole, 0};  // Nobody else to blame.
   }
   if (!filter_.modules.empty() &&
-      !module_matches(table.frame(table.at(row.image, place.node)[place.frame]).module))
+      !module_matches(row.image, table.frame(table.at(row.image, place.node)[place.frame]).module))
     return false;
-  if (!focused(row.image, whole)) return false;
+  if (!focused(row.image, whole) || !type_matches(row)) return false;
   *innermost = place;
   return true;
 }
@@ -99,6 +122,19 @@ bool RowSelector::matches(Known* known, const std::vector<Pattern>& patterns, Fr
   return (*known)[i];
 }
 
+uint64_t RowSelector::words_in(FrameId frame) {
+  auto i = static_cast<size_t>(frame);
+  if (i >= words_.size()) {
+    words_.resize(std::max(i + 1, words_.size() * 2), 0);
+    known_words_.resize(words_.size(), false);
+  }
+  if (!known_words_[i]) {
+    known_words_[i] = true;
+    words_[i] = filter_.where->words_in(reading_.frames().frame(frame).function);
+  }
+  return words_[i];
+}
+
 bool RowSelector::folds(FrameId frame) {
   if (rules_.fold.empty() && rules_.fold_modules.empty()) return false;
   auto i = static_cast<size_t>(frame);
@@ -120,13 +156,20 @@ bool RowSelector::select(const Row& row, std::vector<FrameId>* shown) {
     while (inner < frames_.size() && table.frame(frames_[inner]).plumbing) ++inner;
     if (inner == frames_.size()) inner = 0;  // Nobody else to blame.
   }
-  if (!filter_.modules.empty() && !module_matches(table.frame(frames_[inner]).module)) return false;
+  if (!filter_.modules.empty() && !module_matches(row.image, table.frame(frames_[inner]).module))
+    return false;
   auto any = [&](Known* known, const std::vector<Pattern>& patterns) {
     return std::any_of(frames_.begin(), frames_.end(),
                        [&](FrameId frame) { return matches(known, patterns, frame); });
   };
   if (!filter_.focus.empty() && !any(&focus_, filter_.focus)) return false;
   if (!filter_.ignore.empty() && any(&ignore_, filter_.ignore)) return false;
+  if (filter_.where) {
+    uint64_t words = 0;
+    for (FrameId frame : frames_) words |= words_in(frame);
+    if (!filter_.where->holds(words)) return false;
+  }
+  if (!type_matches(row)) return false;
   size_t outer = frames_.size();
   if (!filter_.only_under.empty()) {
     while (outer > 0 && !matches(&under_, filter_.only_under, frames_[outer - 1])) --outer;

@@ -13,6 +13,7 @@
 
 #include "analyze/query.h"
 #include "analyze/reading.h"
+#include "analyze/row_types.h"
 
 namespace malloscope::analyze {
 
@@ -28,6 +29,7 @@ class RowSelector {
         filter_(query.frames),
         rules_(query.rules),
         threads_(query.threads),
+        types_(reading),
         fold_plumbing_(fold_plumbing) {}
 
   // False: the row does not count. Else the frames that are shown, innermost first; there are none
@@ -58,21 +60,30 @@ class RowSelector {
   // Whether rules fold the frame into its caller.
   bool folds(FrameId frame);
   bool thread_matches(ImageId image, ThreadId thread);
-  bool module_matches(const std::string& module);
-  // Whether a frame of the stack matches a pattern of `focus` and none of `ignore`.
+  bool module_matches(ImageId image, const std::string& module);
+  bool type_matches(const Row& row);
+  // The words of filter_.where that the frame has.
+  uint64_t words_in(FrameId frame);
+  // Whether a frame of the stack matches a pattern of `focus` and none of `ignore`, and `where`
+  // holds.
   bool focused(ImageId image, trace::StackNode node);
 
   Reading& reading_;
   FrameFilter filter_;
   Rules rules_;
   std::vector<Pattern> threads_;
+  RowTypes types_;
   bool fold_plumbing_;
   Known focus_, ignore_, under_, hide_, fold_, above_, below_;
   std::unordered_map<std::string, bool> module_matches_;
+  std::vector<int8_t> called_as_meant_;  // By image: whether its first word matches; -1: not asked.
   std::unordered_map<uint64_t, bool> thread_matches_;  // By image and thread.
   // By image and node: what matches there or further out.
   enum : uint8_t { kKnown = 1, kFocus = 2, kIgnore = 4 };
   std::vector<std::vector<uint8_t>> met_;
+  std::vector<std::vector<uint64_t>> met_words_;  // Beside it, if anybody asks where.
+  std::vector<uint64_t> words_;                   // By FrameId, if known_words_ says so.
+  std::vector<bool> known_words_;
   std::vector<trace::StackNode> way_;
   std::vector<FrameId> frames_, shown_;  // Scratch.
 };

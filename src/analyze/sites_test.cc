@@ -162,6 +162,39 @@ TEST_F(Sites, ShowTheAddressOfCodeOutsideAllModules) {
   EXPECT_EQ(frames.root(ImageId{1}, StackId{2}), FrameTable::Root::kCut);
 }
 
+TEST_F(Sites, LeaveOutTheRecordersOwnFrames) {
+  constexpr uint64_t kOurs = 0x2000;
+  for (trace::Image& image : tables.images)
+    image.modules.push_back({kBias * raw(image.id) + kOurs, kBias * raw(image.id) + 0x3000, 0, 0,
+                             "/tmp/malloscope-1/libmalloscope.so", ""});
+  naming.at[5] = {{"std::a", "", 0}};
+  stack(1, 1, {5, kOurs + 8, kOurs + 16, 10});
+  stack(1, 2, {kOurs + 8, 5});
+  stack(1, 3, {kOurs + 8, kOurs + 16});
+  FrameTable frames(tables, naming);
+  auto names = [&](uint32_t id) {
+    std::vector<FrameId> out;
+    frames.stack(ImageId{1}, StackId{id}, &out);
+    std::vector<FrameTable::Call> calls;
+    frames.calls(ImageId{1}, StackId{id}, &calls);
+    size_t in_calls = 0;
+    for (const FrameTable::Call& call : calls) in_calls += call.frames;
+    EXPECT_EQ(in_calls, out.size());
+    std::string text;
+    for (FrameId frame : out) text += frames.frame(frame).function + " ";
+    return text;
+  };
+  EXPECT_EQ(names(1), "std::a f10 ");
+  EXPECT_EQ(names(2), "std::a ");
+  EXPECT_EQ(names(3), "[unknown] ");  // A stack has at least one frame.
+  auto site = [&](uint32_t id) {
+    return frames.frame(frames.site(ImageId{1}, StackId{id})).function;
+  };
+  EXPECT_EQ(site(1), "f10");
+  EXPECT_EQ(site(2), "std::a");
+  EXPECT_EQ(site(3), "[unknown]");
+}
+
 TEST_F(Sites, HaveANameEvenWithoutAStack) {
   alloc(1, 0, 7);
   FrameTable frames(tables, naming);

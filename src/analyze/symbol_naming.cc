@@ -31,7 +31,7 @@ std::vector<symbols::Symbolizer::Request> places_of(
     for (const trace::Module& module : image->modules) {
       auto first = std::ranges::lower_bound(pcs, module.start);
       auto end = std::ranges::lower_bound(pcs, module.end);
-      if (first == end) continue;
+      if (first == end || is_ours(module.path)) continue;
       symbols::ModuleFile file = {module.path, module.build_id};
       auto [place, fresh] = places.try_emplace(key_of(file), requests.size());
       if (fresh) requests.push_back({file, {}});

@@ -74,6 +74,8 @@ struct TallyOptions {
   uint64_t max_size = UINT64_MAX;
   // Only blocks that were made in the window, not those that it found: what leaks ask for.
   bool only_made_in_window = false;
+
+  bool operator==(const TallyOptions&) const = default;
 };
 
 // 0 for 0, else 1 + the logarithm: class k holds sizes from 2^(k-1) to 2^k - 1.

@@ -177,7 +177,7 @@ class TimeSlices {
 
 // "worker (1234)".
 std::string thread_name(const trace::Image& image, ThreadId thread);
-// "64 B to 127 B", "1.0 KiB to below 2.0 KiB"; see size_class().
+// "64 - 127 B"; "1 - 2 KiB", without its end; see size_class().
 std::string size_range(unsigned size_class);
 
 // The totals of `report --json`, as members of "totals".

@@ -83,13 +83,13 @@ class GrowthView : public View {
     Table table;
     table.key = "sites";
     table.columns = {{"copied_bytes", "copied", Kind::kBytes},
-                     {"share", "", Kind::kShare},
-                     {"chains", "chains", Kind::kCount},
+                     {"share", "", Kind::kShare, true, true},
+                     {"chains", "chains", Kind::kCount, true, true},
                      {"realloc_chains", "", Kind::kCount, false},
                      {"growths", "growths", Kind::kCount},
                      {"average_growths", "a chain", Kind::kRatio, false},
-                     {"factor", "factor", Kind::kRatio},
-                     {"average_final_bytes", "final", Kind::kBytes},
+                     {"factor", "factor", Kind::kRatio, true, true},
+                     {"average_final_bytes", "final", Kind::kBytes, true, true},
                      {"largest_bytes", "largest", Kind::kBytes, false},
                      {"element_bytes", "", Kind::kBytes, false},
                      {"reserve_elements", "", Kind::kCount, false},

@@ -79,11 +79,13 @@ class RssView : public View, public HeapObserver {
     Allocator allocator = allocator_of(*image);
     auto usable = [&](const Moment& m) { return m.usable[static_cast<size_t>(allocator)]; };
 
-    // What was resident in each slot.
+    // What was resident in each slot, as far as there are samples of it.
     const Window& window = reading->accounts().window();
     std::vector<uint64_t> resident(kSlots, 0);
+    uint64_t before = 0;  // The last sample that is too early.
     trace::RssSample highest;
     for (const trace::RssSample& sample : image->rss) {
+      if (sample.tick < window.from_tick) before = sample.bytes;
       if (sample.tick < window.from_tick || sample.tick > window.to_tick) continue;
       uint64_t& slot = resident[slices_.of(sample.tick)];
       slot = std::max(slot, sample.bytes);
@@ -104,9 +106,9 @@ class RssView : public View, public HeapObserver {
     }
     explain(*image, then, usable(then), earlier, peak_rss, allocator, &answer);
     add_totals(*reading, &answer);
-    answer.tables.push_back(
-        over_time(course, slices_.of(image->start_tick), resident, reading->tables(), usable));
     notes(*reading, *image, highest, peak_rss, allocator, &answer);
+    over_time(course, slices_.of(image->start_tick), resident, before, reading->tables(), usable,
+              &answer);
     return answer;
   }
 
@@ -206,8 +208,9 @@ class RssView : public View, public HeapObserver {
   }
 
   template <typename Usable>
-  Table over_time(const Course& course, size_t first, const std::vector<uint64_t>& resident,
-                  const trace::Tables& tables, Usable&& usable) const {
+  void over_time(const Course& course, size_t first, const std::vector<uint64_t>& resident,
+                 uint64_t before, const trace::Tables& tables, Usable&& usable,
+                 Answer* answer) const {
     Table table;
     table.key = "slots";
     table.title = "Over time, the highest of each in a slot";
@@ -219,18 +222,31 @@ class RssView : public View, public HeapObserver {
                      {"resident_bytes", "resident", Kind::kBytes}};
     // As long as the process was there.
     size_t slots = course.slot + 1 - std::min(first, course.slot), rows = std::min(kRows, slots);
+    uint64_t last = before;  // What was resident when it was last looked at.
+    bool any = std::ranges::any_of(resident, [](uint64_t bytes) { return bytes > 0; });
+    bool unknown = false, kept = false;
     for (size_t r = 0; r < rows; ++r) {
       size_t begin = first + r * slots / rows;
       Moment highest;
-      uint64_t rss = 0;
+      uint64_t rss = 0, latest = 0;
       for (size_t i = begin; i < first + (r + 1) * slots / rows && i < kSlots; ++i) {
         highest.raise_to(course.slots[i]);
         rss = std::max(rss, resident[i]);
+        if (resident[i] > 0) latest = resident[i];
       }
+      kept |= rss == 0 && last > 0;
+      unknown |= rss == 0 && last == 0;
+      if (rss == 0) rss = last;
+      if (latest > 0) last = latest;
       table.rows.push_back({{tables.time_ns(slices_.begin(begin)), highest.live, usable(highest),
                              highest.mapped, rss == 0 ? Cell{} : Cell{rss}}});
     }
-    return table;
+    answer->tables.push_back(std::move(table));
+    if (unknown && (any || before > 0))
+      answer->notes.push_back("Resident is empty before the first sample of it.");
+    if (kept)
+      answer->notes.push_back(
+          "Where no sample of the resident size falls into a slot, it is that of the one before.");
   }
 
   static void notes(const Reading& reading, const trace::Image& image,
@@ -245,10 +261,11 @@ class RssView : public View, public HeapObserver {
       answer->notes.push_back(
           "There is no sample of the resident size; the kernel's maximum is compared with the "
           "highest of the heap.");
-    if (highest.bytes > 0 && peak_rss > highest.bytes + highest.bytes / 10)
-      answer->notes.push_back(
-          fmt::format("The kernel saw more between two samples: {}, the highest sample is {}.",
-                      bytes_text(peak_rss), bytes_text(highest.bytes)));
+    if (highest.bytes > 0 && peak_rss > highest.bytes)
+      answer->notes.push_back(fmt::format(
+          "The kernel saw more between two samples, nobody knows when: {}; the highest sample, and "
+          "so the most that is resident over time, is {}.",
+          bytes_text(peak_rss), bytes_text(highest.bytes)));
     answer->notes.push_back(
         allocator == Allocator::kGlibc
             ? "Rounding follows glibc's formula; what lies between blocks is not in it."
@@ -258,7 +275,9 @@ class RssView : public View, public HeapObserver {
       answer->notes.push_back("What it inherited from its parent at the fork is not in its heap.");
     if (reading.selected().size() > 1)
       answer->notes.push_back(
-          fmt::format("This is pid {}, the largest of {}; another: --process PID.", image.pid,
+          fmt::format("This is image {} (pid {}), the largest of {}; another: --process PID or "
+                      "image:N.",
+                      raw(image.id), image.pid,
                       count_text(reading.selected().size(), "process image", "process images")));
   }
 

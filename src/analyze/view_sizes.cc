@@ -135,13 +135,13 @@ class SizesView : public View, public HeapObserver {
   static std::vector<Column> columns(Column first) {
     return {std::move(first),
             {"allocations", "allocations", Kind::kCount},
-            {"share", "", Kind::kShare},
+            {"share", "", Kind::kShare, true, true},
             {"reallocations", "reallocs", Kind::kCount, false},
             {"allocated_bytes", "allocated", Kind::kBytes},
-            {"bytes_share", "", Kind::kShare},
+            {"bytes_share", "", Kind::kShare, true, true},
             {"peak_bytes", "at peak", Kind::kBytes},
             {"live_bytes", "live at end", Kind::kBytes},
-            {"live_blocks", "live blocks", Kind::kCount}};
+            {"live_blocks", "live blocks", Kind::kCount, true, true}};
   }
   static TableRow row(Cell first, const Amounts& a, const Amounts& total) {
     TableRow row;

@@ -77,9 +77,10 @@ class ThreadsView : public View, public HeapObserver {
 
     Table table;
     table.key = "threads";
+    // Who frees whose blocks is what the view is about; the rest stays as there is room.
     table.columns = {{"allocations", "allocations", Kind::kCount},
-                     {"share", "", Kind::kShare},
-                     {"allocated_bytes", "allocated", Kind::kBytes},
+                     {"share", "", Kind::kShare, true, true},
+                     {"allocated_bytes", "allocated", Kind::kBytes, true, true},
                      {"reallocations", "reallocs", Kind::kCount, false},
                      {"live_bytes", "live", Kind::kBytes, false},
                      {"own_frees", "frees own", Kind::kCount},
@@ -87,7 +88,7 @@ class ThreadsView : public View, public HeapObserver {
                      {"freed_by_others", "by others", Kind::kCount},
                      {"pid", "", Kind::kCount, false},
                      {"thread", "thread", Kind::kText},
-                     {"frame", "allocates most in", Kind::kFrame}};
+                     {"frame", "allocates most in", Kind::kFrame, true, true}};
     for (const auto& [key, line] : lines) {
       const trace::Image& image = reading->tables().image(key.first);
       TableRow row;

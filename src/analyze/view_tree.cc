@@ -48,10 +48,20 @@ Answer as_tree(Reading* reading, const Query& query, const ProfileOptions& optio
     is_shown[node] = true;
     meet_children(node);
   }
+  // What --sort names comes first; equals are ordered as without it.
+  auto weights = [&](uint32_t node) {
+    uint64_t asked =
+        options.siblings == ProfileOptions::Siblings::kSelf ? value(tree.self(node), metric) : 0;
+    return std::pair(asked, value(sums[node], metric));
+  };
   auto order = [&](std::vector<uint32_t>& list) {
     std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
-      uint64_t x = value(sums[a], metric), y = value(sums[b], metric);
-      return x != y ? x > y : tree.symbol(nodes[a].symbol).full < tree.symbol(nodes[b].symbol).full;
+      const std::string& name_a = tree.symbol(nodes[a].symbol).full;
+      const std::string& name_b = tree.symbol(nodes[b].symbol).full;
+      if (options.siblings == ProfileOptions::Siblings::kName && name_a != name_b)
+        return name_a < name_b;
+      auto x = weights(a), y = weights(b);
+      return x != y ? x > y : name_a < name_b;
     });
   };
   auto others = [&](uint64_t amount, uint64_t count, unsigned depth) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "analyze/numbers.h"
@@ -49,8 +50,8 @@ Result<void> suits(const ViewKind& view, const Query& query, bool at) {
         view.name, names_with_instant()));
   if (!view.has_stacks && (!query.frames.empty() || !query.threads.empty()))
     return fail(fmt::format(
-        "--view {} is about whole processes; --focus, --ignore, --only-under, --hide, --module and "
-        "--thread have no meaning there",
+        "--view {} is about whole processes; --focus, --ignore, --only-under, --hide, --where, "
+        "--type, --module and --thread have no meaning there",
         view.name));
   if (!view.has_sizes && (query.tally.min_size > 0 || query.tally.max_size < UINT64_MAX))
     return fail(fmt::format(
@@ -119,10 +120,14 @@ std::string size_range(unsigned size_class) {
   if (size_class == 0) return "0 B";
   uint64_t low = uint64_t{1} << (size_class - 1);
   if (low == 1) return "1 B";
-  if (low < 1024) return fmt::format("{} to {}", bytes_text(low), bytes_text(low * 2 - 1));
-  // Rounded, the last size of a class would look like the first of the next.
-  return size_class == 64 ? fmt::format("{} and more", bytes_text(low))
-                          : fmt::format("{} to below {}", bytes_text(low), bytes_text(low * 2));
+  if (low < 1024) return fmt::format("{} - {} B", low, low * 2 - 1);
+  // Rounded, the last size of a class would look like the first of the next, so that is named.
+  static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  size_t unit = (size_class - 1) / 10 - 1;
+  uint64_t number = low >> 10 * (unit + 1);
+  if (size_class == 64) return fmt::format("{} {} and more", number, kUnits[unit]);
+  return number == 512 ? fmt::format("512 {} - 1 {}", kUnits[unit], kUnits[unit + 1])
+                       : fmt::format("{} - {} {}", number, number * 2, kUnits[unit]);
 }
 
 void add_totals(const Reading& reading, Answer* answer, const std::string& within, double units) {
@@ -135,12 +140,16 @@ void add_totals(const Reading& reading, Answer* answer, const std::string& withi
   add("allocations", totals.allocations);
   add("reallocations", totals.reallocations);
   add("frees", totals.frees);
+  add("inherited_frees", totals.inherited_frees);
   add("allocated_bytes", totals.allocated_bytes);
   add("freed_bytes", totals.freed_bytes);
   add("live_bytes", totals.live_bytes);
   add("live_blocks", totals.live_blocks);
   add("peak_bytes", peak.bytes);
   add("temporary", totals.temporary);
+  add("failed", totals.failed);
+  add("unmatched_frees", totals.unmatched_frees);
+  add("order_violations", totals.order_violations);
   answer->facts.emplace_back(within + ".peak_time_ns", reading.tables().time_ns(peak.tick));
 }
 

@@ -40,6 +40,15 @@ std::optional<int> parse(CLI::App& app, Words words, std::string_view example) {
 
 CLI::Validator one_of(Words words) { return CLI::IsMember(std::move(words)).description(""); }
 
+CLI::Validator list_of_words() {
+  auto check = [](const std::string& text) -> std::string {
+    bool empty = text.empty() || text.starts_with(',') || text.ends_with(',') ||
+                 text.find(",,") != std::string::npos;
+    return empty ? fmt::format("'{}' has an empty word in it; try a,b,c", text) : "";
+  };
+  return CLI::Validator(check, "");
+}
+
 std::string listed(const Words& words) { return fmt::format("{}", fmt::join(words, ", ")); }
 
 std::string metrics_help(const std::map<std::string, analyze::Metric>& metrics,
@@ -69,16 +78,30 @@ CLI::Option* add_json(CLI::App& app, bool* json, std::string_view what) {
   return app.add_flag("--json", *json, std::string(what));
 }
 
-CLI::Option* add_process(CLI::App& app, std::optional<int>* pid) {
-  return app.add_option("--process", *pid, "Only this process [all]")->type_name("PID");
+CLI::Option* add_process(CLI::App& app, analyze::Selection* selection) {
+  auto take = [selection](std::string_view text) {
+    Result<analyze::Selection> parsed = analyze::selection_of(text, "--process");
+    if (!parsed) throw CLI::ValidationError(parsed.error().sentence);
+    *selection = *parsed;
+  };
+  return app
+      .add_option_function<std::string>("--process", take,
+                                        "Only this process; or image:N, one image of it as info\n"
+                                        "numbers them [all]")
+      ->type_name("PID");
+}
+
+std::string selection_text(const analyze::Selection& selection) {
+  if (selection.image) return fmt::format("image {}", raw(*selection.image));
+  return selection.pid ? fmt::format("process {}", *selection.pid) : "all";
 }
 
 static constexpr const char* kNames = "Names";
 
 void add_symbols(CLI::App& app, symbols::SymbolOptions* options, bool* no_cache) {
-  app.add_option(
-         "--debug-dir", options->debug_dirs,
-         "Folder with debug files, or with programs and\nlibraries as they were when recorded")
+  app.add_option("--debug-dir", options->debug_dirs,
+                 "Folder with debug files (.build-id/ab/cdef.debug, NAME.debug), or with\nprograms "
+                 "and libraries as they were when recorded")
       ->type_name("DIR")
       ->allow_extra_args(false)
       ->check(CLI::ExistingDirectory.description(""))
@@ -95,7 +118,7 @@ void add_symbols(CLI::App& app, symbols::SymbolOptions* options, bool* no_cache)
 }
 
 void add_query(CLI::App& app, QueryWords* words) {
-  add_process(app, &words->pid);
+  add_process(app, &words->selection);
   constexpr const char* kWhich = "Which part";
   auto pattern = [&](const char* name, std::vector<std::string>* list, const char* help) {
     app.add_option(name, *list, help)->type_name("REGEX")->allow_extra_args(false)->group(kWhich);
@@ -108,11 +131,17 @@ void add_query(CLI::App& app, QueryWords* words) {
       ->type_name("TIME")
       ->group(kWhich);
   pattern("--thread", &words->threads, "Only threads of this name or number");
-  pattern("--module", &words->modules, "Only allocations made by code of these libraries");
+  pattern("--module", &words->modules,
+          "Only allocations made by code of these libraries or programs");
   pattern("--focus", &words->focus, "Only stacks with such a function");
   pattern("--ignore", &words->ignore, "No stacks with such a function");
   pattern("--only-under", &words->only_under, "As --focus; callers of it are not shown");
   pattern("--hide", &words->hide, "Functions that are not shown; their amounts are their callers'");
+  pattern("--type", &words->types, "Only objects of such types, as far as they are known");
+  app.add_option("--where", words->where,
+                 "Only stacks with these words: 'parse and not (std:: or /^xml.*Node/)'")
+      ->type_name("TEXT")
+      ->group(kWhich);
   app.add_option("--min-size", words->min_size, "Only blocks of at least this size, such as 4K")
       ->type_name("SIZE")
       ->group(kWhich);
@@ -135,75 +164,6 @@ void add_query(CLI::App& app, QueryWords* words) {
                     fmt::join(analyze::shipped_rules(), ", ")));
   app.add_flag("--full-names", words->full_names, "C++ names as they are, however long")
       ->group(kNames);
-}
-
-Result<analyze::Query> query_of(const QueryWords& words) {
-  analyze::Query query;
-  query.selection.pid = words.pid;
-  query.full_names = words.full_names;
-  query.symbols = words.symbols;
-  query.symbols.cache = words.no_cache ? "" : symbols::NameCache::default_folder();
-  std::optional<Error> wrong;
-  auto time = [&](const std::string& text, const char* option,
-                  std::optional<analyze::TimePoint>* point) {
-    if (text.empty() || wrong) return;
-    if (auto parsed = analyze::TimePoint::parse(text, option))
-      *point = *parsed;
-    else
-      wrong = parsed.error();
-  };
-  auto patterns = [&](const std::vector<std::string>& texts, const char* option,
-                      std::vector<analyze::Pattern>* list) {
-    for (const std::string& text : texts) {
-      if (wrong) return;
-      if (auto made = analyze::Pattern::make(text, option))
-        list->push_back(*made);
-      else
-        wrong = made.error();
-    }
-  };
-  auto size = [&](const std::string& text, const char* option, uint64_t* bytes) {
-    if (text.empty() || wrong) return;
-    if (auto parsed = bytes_of(text, option))
-      *bytes = *parsed;
-    else
-      wrong = parsed.error();
-  };
-  time(words.from, "--from", &query.from);
-  time(words.to, "--to", &query.to);
-  if (!words.at.empty() && (query.from || query.to))
-    return fail("--at is one instant; it cannot be combined with --from or --to");
-  time(words.at, "--at", &query.to);
-  patterns(words.threads, "--thread", &query.threads);
-  patterns(words.modules, "--module", &query.frames.modules);
-  patterns(words.focus, "--focus", &query.frames.focus);
-  patterns(words.ignore, "--ignore", &query.frames.ignore);
-  patterns(words.only_under, "--only-under", &query.frames.only_under);
-  patterns(words.hide, "--hide", &query.frames.hide);
-  auto rules = [&](const std::vector<std::string>& texts, auto&& add) {
-    for (const std::string& text : texts) {
-      if (wrong) return;
-      if (Result<void> added = add(text); !added) wrong = added.error();
-    }
-  };
-  rules(words.rules, [&](const std::string& text) { return add_rules(text, &query.rules); });
-  rules(words.folds,
-        [&](const std::string& text) { return add_fold(text, "--fold", &query.rules); });
-  rules(words.renames, [&](const std::string& text) -> Result<void> {
-    Result<analyze::Rename> made = analyze::Rename::make(text, "--rename");
-    if (!made) return std::unexpected(made.error());
-    query.rules.renames.push_back(*made);
-    return {};
-  });
-  patterns(words.cut_above, "--cut-above", &query.rules.cut_above);
-  patterns(words.cut_below, "--cut-below", &query.rules.cut_below);
-  size(words.min_size, "--min-size", &query.tally.min_size);
-  size(words.max_size, "--max-size", &query.tally.max_size);
-  if (!wrong && query.tally.min_size > query.tally.max_size)
-    wrong = Error{
-        fmt::format("--min-size {} is more than --max-size {}", words.min_size, words.max_size)};
-  if (wrong) return std::unexpected(*wrong);
-  return query;
 }
 
 void add_suppressions(CLI::App& app, SuppressionWords* words) {
@@ -236,6 +196,7 @@ void add_shape(CLI::App& app, ShapeWords* words, std::string_view top_help) {
       ->type_name("N");
   app.add_option("--columns", words->columns,
                  "Columns to show, by their titles or names in --json: a,b,c")
+      ->check(list_of_words())
       ->type_name("LIST");
   app.add_option("--sort", words->sort, "Column to sort by, heaviest first")->type_name("COLUMN");
 }

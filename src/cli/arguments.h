@@ -13,17 +13,24 @@
 #include "analyze/answer.h"
 #include "analyze/numbers.h"
 #include "analyze/query.h"
+#include "analyze/query_words.h"
 #include "analyze/sites.h"
 #include "analyze/suppressions.h"
 #include "cli/commands.h"
 
 namespace malloscope::cli {
 
+using analyze::bytes_of;
+using analyze::query_of;
+using analyze::QueryWords;
+
 // Parses `words`; an exit code if there is nothing more to do.
 std::optional<int> parse(CLI::App& app, Words words, std::string_view example);
 
 // One of `words`; the help says so in its own way.
 CLI::Validator one_of(Words words);
+// Words with commas between them, none of them empty.
+CLI::Validator list_of_words();
 
 // The keys of a map from the words of an option, and the same in one text.
 template <typename Map>
@@ -40,23 +47,15 @@ std::string metrics_help(const std::map<std::string, analyze::Metric>& metrics,
 CLI::Option* add_color(CLI::App& app, Color* color);
 CLI::Option* add_trace(CLI::App& app, std::string* trace);
 CLI::Option* add_json(CLI::App& app, bool* json, std::string_view what = "One JSON object");
-CLI::Option* add_process(CLI::App& app, std::optional<int>* pid);
+// Of a process all images, or by its number one: an exec keeps the pid, and recordings that were
+// merged may share one.
+CLI::Option* add_process(CLI::App& app, analyze::Selection* selection);
+// "process 4711", "image 3".
+std::string selection_text(const analyze::Selection& selection);
 
-// What part of a recording to look at, as it was typed.
-struct QueryWords {
-  std::optional<int> pid;
-  std::string from, to, at;
-  std::vector<std::string> threads, modules, focus, ignore, hide, only_under;
-  std::string min_size, max_size;
-  std::vector<std::string> renames, cut_above, cut_below, folds, rules;
-  symbols::SymbolOptions symbols;
-  bool no_cache = false;
-  bool full_names = false;
-};
 // Where to find symbols; --no-cache.
 void add_symbols(CLI::App& app, symbols::SymbolOptions* options, bool* no_cache);
 void add_query(CLI::App& app, QueryWords* words);
-Result<analyze::Query> query_of(const QueryWords& words);
 
 // --columns, --sort, --top.
 struct ShapeWords {
@@ -78,7 +77,5 @@ Result<analyze::Suppressions> suppressions_of(const SuppressionWords& words);
 // What the recorded programs bring themselves and what is shipped, unless not wanted.
 void add_defaults(const SuppressionWords& words, const analyze::Reading& reading,
                   analyze::Suppressions* suppressions, std::vector<std::string>* notes);
-
-using analyze::bytes_of;
 
 }  // namespace malloscope::cli

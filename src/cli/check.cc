@@ -24,7 +24,7 @@ struct CheckOptions {
   std::string trace;
   bool json = false;
   Color color = Color::kAuto;
-  std::optional<int> pid;
+  analyze::Selection selection;
   SuppressionWords suppressions;
   // Of each limit the values typed for it, in the order of limit_names().
   std::vector<std::pair<std::string, std::vector<std::string>>> limits;
@@ -120,7 +120,7 @@ int main_check(const Words& words) {
   app.add_option("--sarif", options.sarif, "Also as SARIF, a result for each site responsible")
       ->type_name("FILE");
   add_json(app, &options.json);
-  add_process(app, &options.pid);
+  add_process(app, &options.selection);
   add_symbols(app, &options.symbols, &options.no_cache);
   add_color(app, &options.color);
   if (auto code = parse(app, words,
@@ -134,7 +134,7 @@ int main_check(const Words& words) {
   Result<analyze::Suppressions> suppressions = suppressions_of(options.suppressions);
   if (!suppressions) return complain(kUsage, suppressions.error().sentence);
   analyze::Query query;
-  query.selection.pid = options.pid;
+  query.selection = options.selection;
   query.symbols = options.symbols;
   query.symbols.cache = options.no_cache ? "" : symbols::NameCache::default_folder();
 

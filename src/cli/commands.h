@@ -40,6 +40,8 @@ int main_history(const Words& words);
 int main_export(const Words& words);
 int main_merge(const Words& words);
 int main_symbolize(const Words& words);
+int main_view(const Words& words);
+int main_html(const Words& words);
 int main_replay(const Words& words);
 int main_workload(const Words& words);
 

@@ -98,6 +98,11 @@ int main_diff(const Words& words) {
   if (!old_reading) return exit_code;
   std::unique_ptr<analyze::Reading> new_reading = read_trace(traces.back(), *after, &exit_code);
   if (!new_reading) return exit_code;
+  if (moments &&
+      old_reading->accounts().window().to_tick > new_reading->accounts().window().to_tick)
+    return complain(
+        kUsage, fmt::format("--from {} is after --to {}",
+                            query_words.from.empty() ? "start" : query_words.from, query_words.to));
   analyze::Shape shape = shape_of(shape_words);
   if (shape.top == 0 && !json) shape.top = 20;
   analyze::Answer answer =

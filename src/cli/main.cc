@@ -25,6 +25,8 @@ constexpr Verb kVerbs[] = {
     {"run", main_run, "record a program and its children (the default)"},
     {"report", main_report,
      "the one-page answer; profiles by function, site, thread, ... of any part"},
+    {"view", main_view, "the same and more in a browser: timeline, flame graph, sites, leaks, ..."},
+    {"html", main_html, "the page of view as one file, to be opened without it, or mailed"},
     {"info", main_info, "what is in a trace, whether it is complete, what it lost"},
     {"leaks", main_leaks, "what was allocated and never freed, by the code that asked for it"},
     {"diff", main_diff, "what changed between two recordings, or two moments of one"},

@@ -32,7 +32,8 @@ void allow_many_files() {
 }
 
 int merge(const MergeWords& words) {
-  if (std::string wrong = obstacle(words.output, words.traces, words.force); !wrong.empty())
+  if (std::string wrong = obstacle(words.output, words.traces, words.force, kTraces);
+      !wrong.empty())
     return complain(kUsage, wrong);
   allow_many_files();
   PartialFile partial(words.output);
@@ -87,7 +88,8 @@ int main_merge(const Words& words) {
       "malloscope merge");
   app.add_option("traces", options.traces, "The recordings")->required()->type_name("TRACE...");
   app.add_option("-o,--output", options.output, "Trace to write")->required()->type_name("FILE");
-  app.add_flag("-f,--force", options.force, "Overwrite the trace if it exists");
+  app.add_flag("-f,--force", options.force,
+               "Replace the trace if it exists; nothing that is no trace");
   app.add_flag("--together", options.together,
                "All begin at the same moment: what they hold at a time adds up, as does the peak");
   add_json(app, &options.json, "What was merged, as one JSON object");

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 namespace malloscope::cli {
@@ -23,8 +24,16 @@ bool same_file(const std::string& a, const std::string& b) {
   return place(a) == place(b);
 }
 
-std::string obstacle(const std::string& output, const std::vector<std::string>& inputs,
-                     bool force) {
+static bool begins(const std::string& path, std::string_view beginning) {
+  std::string head(beginning.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return false;
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return beginning.starts_with(std::string_view(head).substr(0, file.gcount()));
+}
+
+std::string obstacle(const std::string& output, const std::vector<std::string>& inputs, bool force,
+                     const Replaceable& replaceable) {
   if (output.empty()) return "-o needs a file name; it was empty";
   if (output == "-") return "it cannot go to standard output; name a file with -o";
   for (const std::string& input : inputs)
@@ -36,6 +45,9 @@ std::string obstacle(const std::string& output, const std::vector<std::string>& 
   if (!fs::exists(status)) return {};
   if (!fs::is_regular_file(status)) return fmt::format("{} is not a file", output);
   if (!force) return fmt::format("{} exists already; --force overwrites it", output);
+  if (!replaceable.name.empty() && !begins(output, replaceable.beginning))
+    return fmt::format("{} is not a {}, and --force replaces nothing else; name another file",
+                       output, replaceable.name);
   return {};
 }
 

@@ -5,7 +5,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "wire/chunk.h"
 
 namespace malloscope::cli {
 
@@ -13,8 +16,15 @@ namespace malloscope::cli {
 // number of outputs may go to /dev/null.
 bool same_file(const std::string& a, const std::string& b);
 
-// What is wrong with the place for a trace made from `inputs`, as a sentence; else nothing.
-std::string obstacle(const std::string& output, const std::vector<std::string>& inputs, bool force);
+// What --force may replace: a file that begins so, as far as it goes. Without words, any file.
+struct Replaceable {
+  std::string_view beginning, name;
+};
+inline constexpr Replaceable kTraces = {{wire::kFileMagic, sizeof wire::kFileMagic}, "trace"};
+
+// What is wrong with the place for a file made from `inputs`, as a sentence; else nothing.
+std::string obstacle(const std::string& output, const std::vector<std::string>& inputs, bool force,
+                     const Replaceable& replaceable = {});
 
 // A trace that is there and good is not lost by a failure: the new one takes its place when it is
 // whole, and is removed if it never is.

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "analyze/row_selector.h"
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "output/answer_json.h"
 #include "output/answer_text.h"
@@ -99,7 +100,6 @@ std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const anal
                                              int* exit_code,
                                              std::function<void(analyze::Heap*)> attach,
                                              bool says_losses) {
-  std::optional<int> pid = query.selection.pid;
   if (path.empty()) {
     *exit_code = complain(kUsage, "the trace has no name; give the file to read");
     return nullptr;
@@ -116,15 +116,19 @@ std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const anal
     return nullptr;
   }
   const trace::Tables& tables = (*reading)->tables();
-  if (pid && (*reading)->selected().empty()) {
-    *exit_code = complain(kUsage, fmt::format("process {} is not in {}, which has {}", *pid, path,
-                                              tables.images.empty() ? "none" : pids_of(tables)));
+  if (!query.selection.is_all() && (*reading)->selected().empty()) {
+    *exit_code = complain(
+        kUsage, fmt::format("{} is not in {}, which has {}", selection_text(query.selection), path,
+                            tables.images.empty()   ? "none"
+                            : query.selection.image ? fmt::format("1 to {}", tables.images.size())
+                                                    : pids_of(tables)));
     return nullptr;
   }
   // No mistake in a diff, where a thread may be new.
   if (!query.threads.empty() && !has_thread(**reading, query.threads))
     complain(kOk, fmt::format("no thread of {} has a name or number that matches --thread {}", path,
                               query.threads[0].text()));
+  if (!(*reading)->past_end().empty()) complain(kOk, (*reading)->past_end());
   if (!tables.complete && !says_losses)
     complain(kOk, fmt::format("warning: {} is not complete: {}", path,
                               tables.incomplete_because.empty() ? "its end is missing"
@@ -164,7 +168,7 @@ static void add_remarks(analyze::Reading* reading, analyze::Answer* answer) {
       for (const analyze::Cell& cell : row.cells) {
         const auto* frame = std::get_if<analyze::NamedFrame>(&cell);
         if (!frame || frame->function.find("+0x") == std::string::npos || asked.size() >= kMost ||
-            analyze::is_ours(frame->module) || !asked.insert(frame->module).second)
+            !asked.insert(frame->module).second)
           continue;
         std::string why = reading->remark(frame->module);
         if (!why.empty() && std::ranges::find(answer->notes, why) == answer->notes.end())
@@ -177,6 +181,8 @@ int print_answer(analyze::Reading* reading, analyze::Answer answer, const analyz
   for (std::string& sentence : reading->missing_names())
     answer.notes.push_back(std::move(sentence));
   add_remarks(reading, &answer);
+  // On the terminal it has been said already.
+  if (json && !reading->past_end().empty()) answer.notes.push_back(reading->past_end());
   return print(
       std::move(answer), shape, json,
       {wants_color(color, stdout), terminal_width(stdout), full_names, isatty(STDOUT_FILENO) != 0},

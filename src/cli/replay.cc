@@ -12,13 +12,9 @@
 #include "analyze/time_point.h"
 #include "base/whole_file.h"
 #include "cli/arguments.h"
-#include "cli/output_file.h"
 #include "cli/replay_answer.h"
+#include "cli/replay_file.h"
 #include "cli/replay_input.h"
-#include "output/answer_json.h"
-#include "output/json.h"
-#include "output/json_writer.h"
-#include "output/sink.h"
 #include "output/words.h"
 #include "replay/compare.h"
 
@@ -82,7 +78,6 @@ Result<std::vector<replay::Contender>> contenders_of(const ReplayOptions& option
         notes->push_back(fmt::format("{} has no setting for huge pages; it runs as it is.", name));
       contenders.push_back({std::move(setup), {}});
     }
-  if (contenders.empty()) return fail_usage("--allocators names none");
   for (size_t i = 0; i < contenders.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       const replay::Setup &a = contenders[j].setup, &b = contenders[i].setup;
@@ -100,20 +95,6 @@ Result<std::vector<replay::Contender>> contenders_of(const ReplayOptions& option
   return contenders;
 }
 
-// Beside the trace, or where the user wants it.
-Result<void> store(const std::string& path, const analyze::Answer& answer) {
-  output::StringSink sink;
-  output::JsonWriter writer(&sink);
-  writer.begin_object();
-  writer.member("malloscope", output::kJsonSchema);
-  output::write_answer_members(answer, &writer);
-  writer.end();
-  WholeFile file(path);
-  file.write(sink.text().data(), sink.text().size(), 0);
-  if (file.finish()) return {};
-  return fail(fmt::format("{} cannot be written: {}", path, strerror(errno)));
-}
-
 }  // namespace
 
 int main_replay(const Words& words) {
@@ -127,7 +108,9 @@ int main_replay(const Words& words) {
   add_replay_input(app, &options.input);
   app.add_option("--allocators", options.allocators,
                  "glibc, jemalloc, tcmalloc, mimalloc, or the path of a library; several with\n"
-                 "commas between. The first is what the others are compared with [glibc]")
+                 "commas between. The first is what the others are compared with, or that which\n"
+                 "the program already uses, if it is not glibc [glibc]")
+      ->check(list_of_words())
       ->type_name("LIST");
   app.add_option("--repeat", options.repeat, "Runs of each, taken in turns [1]")
       ->check(CLI::Range(1, 1000).description(""))
@@ -137,8 +120,8 @@ int main_replay(const Words& words) {
                  "MALLOC_CONF=a:1|a:2, TCMALLOC_..., MIMALLOC_... and other variables")
       ->type_name("SETTINGS");
   app.add_option("--touch", options.touch,
-                 "What is written to new blocks: none, first (a byte of each page), all,\n"
-                 "recorded (needs access data) [first]")
+                 "What is written to new blocks: none, first (a byte of each page), all;\n"
+                 "recorded is for traces that tell it, of which there are none yet [first]")
       ->check(one_of({"none", "first", "all", "recorded"}))
       ->type_name("HOW");
   app.add_option("--pace", options.pace, "asap, recorded, or xN: N times as fast [asap]")
@@ -156,9 +139,10 @@ int main_replay(const Words& words) {
   app.add_option("--interval", options.interval_ms, "Milliseconds between looks at RSS [5]")
       ->check(CLI::Range(1, 60'000).description(""))
       ->type_name("MS");
-  app.add_option("-o,--output", options.output, "Where the results are kept [TRACE.replay.json]")
+  app.add_option("-o,--output", options.output,
+                 "Where the results are kept [TRACE.replay.json, in place of the last ones]")
       ->type_name("FILE");
-  app.add_flag("--force", options.force, "Overwrite that file");
+  app.add_flag("--force", options.force, "Overwrite that file, whatever it is");
   add_shape(app, &options.shape, "Rows of the allocators' table [all]");
   add_json(app, &options.json);
   add_color(app, &options.color);
@@ -171,8 +155,10 @@ int main_replay(const Words& words) {
 
   replay::TrialOptions trial_options;
   if (options.touch == "recorded")
-    return complain(kUsage, fmt::format("--touch recorded: {} has no access data; use first or all",
-                                        options.input.file));
+    return complain(kUsage,
+                    fmt::format("--touch recorded: {} does not tell what the program read or wrote "
+                                "in its blocks, as no recording does yet; use none, first or all",
+                                options.input.file));
   trial_options.touch = options.touch == "none"  ? replay::Touch::kNone
                         : options.touch == "all" ? replay::Touch::kAll
                                                  : replay::Touch::kFirst;
@@ -194,23 +180,26 @@ int main_replay(const Words& words) {
     return complain(kUsage,
                     "malloscope-player is missing beside the recorder; install Malloscope "
                     "again");
-  if (!options.output.empty()) {
-    if (std::string why = obstacle(options.output, {options.input.file}, options.force);
-        !why.empty())
-      return complain(kUsage, why);
-    // Before the work, not after.
-    if (!WholeFile(options.output).ok())
-      return complain(kUnreadable,
-                      fmt::format("{} cannot be written: {}", options.output, strerror(errno)));
-  }
+  bool usual = options.output.empty();
+  std::string path = usual ? usual_results(options.input.file) : options.output;
+  if (std::string why = obstacle_to_results(path, options.input.file, usual, options.force);
+      !why.empty())
+    return complain(kUsage, why);
+  // Before the work, not after.
+  if (!usual && !WholeFile(path).ok())
+    return complain(kUnreadable, fmt::format("{} cannot be written: {}", path, strerror(errno)));
   std::vector<std::string> notes;
   Result<std::vector<replay::Contender>> contenders = contenders_of(options, &notes);
   if (!contenders) return complain(kUsage, contenders.error().sentence);
+  // Before the work, which may take a while; whatever else there is still runs.
+  for (const replay::Contender& contender : *contenders)
+    if (!contender.setup.error.empty())
+      complain(kFinding, fmt::format("{}: {}", contender.name(), contender.setup.error));
 
   int exit_code = kOk;
-  std::string process;
+  ReplaySource source;
   std::optional<replay::WorkloadReader> workload =
-      workload_of(options.input, "", &process, &notes, &exit_code);
+      workload_of(options.input, "", &source, &notes, &exit_code);
   if (!workload) return exit_code;
 
   // A program may have done nothing most of the time.
@@ -224,12 +213,17 @@ int main_replay(const Words& words) {
   for (size_t round = 0; round < options.repeat; ++round)
     for (replay::Contender& contender : *contenders) {
       if (progress) progress(static_cast<double>(done++) / static_cast<double>(trials));
+      bool failed_before = contender.first_error() || !contender.setup.error.empty();
       contender.trials.push_back(run_trial(*workload, contender.setup, trial_options));
+      const replay::Trial& trial = contender.trials.back();
+      if (trial.error.empty() || failed_before) continue;
+      if (progress) progress(1);  // Out of the way.
+      complain(kFinding, fmt::format("{}: {}", contender.name(), trial.error));
     }
   if (progress) progress(1);
 
-  ReplayReport report{options.input.file,
-                      process,
+  ReplayReport report{options.input,
+                      source,
                       &*workload,
                       &*contenders,
                       options.touch,
@@ -239,12 +233,10 @@ int main_replay(const Words& words) {
                       trial_options.trim_every_ns != 0,
                       notes};
   analyze::Answer kept = replay_json(report);
-  std::string path = options.output.empty() ? options.input.file + ".replay.json" : options.output;
   // Earlier results are not lost by a name that was misspelt.
   bool any = std::ranges::any_of(*contenders, [](const auto& c) { return c.typical(); });
-  Result<void> stored = any ? store(path, kept) : fail("nothing was replayed");
-  if (any && !stored && !options.output.empty())
-    return complain(kUnreadable, stored.error().sentence);
+  Result<void> stored = any ? store_results(path, kept) : fail("nothing was replayed");
+  if (any && !stored && !usual) return complain(kUnreadable, stored.error().sentence);
   if (options.json) {
     exit_code = print_answer(std::move(kept), {}, true, options.color);
   } else {
@@ -258,10 +250,8 @@ int main_replay(const Words& words) {
     exit_code = print_answer(std::move(answer), shape_of(options.shape), false, options.color);
   }
   if (exit_code != kOk) return exit_code;
-  for (const replay::Contender& contender : *contenders)
-    if (const replay::Trial* failed = contender.first_error())
-      exit_code = complain(kFinding, fmt::format("{}: {}", contender.name(), failed->error));
-  return exit_code;
+  bool failed = std::ranges::any_of(*contenders, [](const auto& c) { return c.first_error(); });
+  return failed ? kFinding : kOk;
 }
 
 }  // namespace malloscope::cli

@@ -38,19 +38,47 @@ std::string spread_text(const Spread& spread) {
   return fmt::format("+-{:.0f} %", spread.share() * 100);
 }
 
+// Nothing, if there are none.
+Cell words(const std::string& text) { return text.empty() ? Cell() : Cell(text); }
+
 uint64_t rounded(double number) { return static_cast<uint64_t>(std::llround(number)); }
+
+// What is not libc's own is worth a word.
+bool uses_another(const ReplaySource& source) {
+  return !source.allocator.empty() && source.allocator != "glibc";
+}
+
+replay::Comparison compared(const ReplayReport& report) {
+  // Whoever uses libc's may want to see another one as the reference, and names it first.
+  return compare(*report.contenders, uses_another(report.source) ? report.source.allocator : "");
+}
 
 std::string described(const ReplayReport& report) {
   const replay::FileTail& tail = report.workload->tail();
   uint64_t calls = 0;
   for (uint64_t of_kind : tail.calls) calls += of_kind;
   return fmt::format(
-      "{} by {}{}{}", count_text(calls, "call", "calls"),
+      "{} by {}{}{}{}", count_text(calls, "call", "calls"),
       count_text(tail.threads, "thread", "threads"),
-      report.process.empty() ? "" : " of " + report.process,
+      report.source.process.empty() ? "" : " of " + report.source.process,
+      uses_another(report.source) ? ", which uses " + report.source.allocator : "",
       tail.setup_calls == 0
           ? ""
           : fmt::format(", on a heap of {}", count_text(tail.setup_calls, "block", "blocks")));
+}
+
+// The advice, and how much of the run it is about: a large part of next to nothing is nothing.
+std::string advice_of(const ReplayReport& report, const replay::Comparison& comparison) {
+  if (comparison.advice.empty() || !comparison.reference || report.verify) return comparison.advice;
+  const replay::FileTail& tail = report.workload->tail();
+  const Contender& reference = (*report.contenders)[*comparison.reference];
+  uint64_t time = rounded(allocator_time(reference).median);
+  uint64_t run = rounded(static_cast<double>(tail.ticks) * tail.ns_per_tick);
+  if (run == 0) return comparison.advice;
+  return fmt::format("{} On {} the allocator takes {}{}, {} of the {} that were recorded.",
+                     comparison.advice, reference.name(), duration_text(time),
+                     tail.tracks > 1 ? " (all threads together)" : "",
+                     output::percent_text(time, run), duration_text(run));
 }
 
 // One row an allocator: what people choose by.
@@ -75,18 +103,21 @@ Table contenders_table(const ReplayReport& report, const replay::Comparison& com
     if (std::ranges::find(order, i) == order.end()) order.push_back(i);
   for (size_t i : order) {
     const Contender& contender = (*report.contenders)[i];
-    const Trial* trial = contender.typical();
-    if (!trial) {
+    if (!contender.typical()) {
       table.rows.push_back({{contender.name() + "  failed"}});
       continue;
     }
     Spread rss = heap_rss(contender), time = allocator_time(contender);
+    auto median = [&](uint64_t Trial::* figure) {
+      return rounded(replay::spread(contender, figure).median);
+    };
+    uint64_t ideal = median(&Trial::max_ideal_bytes);
     table.rows.push_back(
         {{contender.name() + (i == comparison.reference ? " *" : ""), rounded(rss.median),
-          spread_text(rss), trial->max_ideal_bytes,
-          ratio(rounded(rss.median), trial->max_ideal_bytes), trial->heap_end_rss_bytes,
-          rounded(time.median), spread_text(time), ratio(rounded(time.median), trial->calls),
-          rounded(wall_time(contender).median), trial->cpu_ns}});
+          spread_text(rss), ideal, ratio(rounded(rss.median), ideal),
+          median(&Trial::heap_end_rss_bytes), rounded(time.median), spread_text(time),
+          ratio(rounded(time.median), median(&Trial::calls)), median(&Trial::wall_ns),
+          median(&Trial::cpu_ns)}});
   }
   return table;
 }
@@ -174,7 +205,7 @@ void add_trial_notes(const ReplayReport& report, analyze::Answer* answer) {
 
 analyze::Answer replay_text(const ReplayReport& report) {
   analyze::Answer answer;
-  replay::Comparison comparison = compare(*report.contenders);
+  replay::Comparison comparison = compared(report);
   const std::vector<Contender>& contenders = *report.contenders;
   const Trial* first = nullptr;
   for (const Contender& contender : contenders)
@@ -208,12 +239,20 @@ analyze::Answer replay_text(const ReplayReport& report) {
   } else {
     answer.headline =
         what + ". " +
-        (!comparison.advice.empty() ? comparison.advice
+        (!comparison.advice.empty() ? advice_of(report, comparison)
                                     : fmt::format("Nothing to compare: {} of {} allocators ran.",
                                                   comparison.by_time.size(), contenders.size()));
     answer.tables.push_back(contenders_table(report, comparison));
     if (comparison.reference)
       answer.notes.push_back("* The reference: what the others are compared with.");
+    auto is_its_own = [&](const Contender& contender) {
+      return contender.setup.allocator == report.source.allocator;
+    };
+    if (uses_another(report.source) && std::ranges::none_of(contenders, is_its_own))
+      answer.notes.push_back(
+          fmt::format("The program already uses {0}, which is none of these: add {0} to "
+                      "--allocators to compare them with it.",
+                      report.source.allocator));
     if (contenders.size() <= 4)
       for (size_t i : comparison.by_time)
         answer.tables.push_back(calls_table(contenders[i], *contenders[i].typical(), true));
@@ -246,11 +285,28 @@ analyze::Answer replay_text(const ReplayReport& report) {
 analyze::Answer replay_json(const ReplayReport& report) {
   analyze::Answer answer;
   const replay::FileTail& tail = report.workload->tail();
-  replay::Comparison comparison = compare(*report.contenders);
+  replay::Comparison comparison = compared(report);
   uint64_t calls = 0;
   for (uint64_t of_kind : tail.calls) calls += of_kind;
   answer.facts = {
-      {"file", report.file},
+      {"format", kReplayFormat}, {"version", kReplayVersion}, {"file", report.input.file}};
+  const ReplaySource& source = report.source;
+  if (source.is_trace) {
+    auto add = [&](std::string key, Cell cell) {
+      answer.facts.emplace_back("trace." + std::move(key), std::move(cell));
+    };
+    add("bytes", source.bytes);
+    add("events", source.events);
+    add("started_unix_ns", source.started_unix_ns);
+    add("image", uint64_t{raw(source.image)});
+    add("pid", static_cast<uint64_t>(source.pid));
+    add("from", words(report.input.from));
+    add("to", words(report.input.to));
+    add("threads", report.input.threads);
+  } else {
+    answer.facts.emplace_back("trace", Cell());
+  }
+  std::vector<std::pair<std::string, Cell>> more = {
       {"touch", report.touch},
       {"pace", report.pace},
       {"interval_ns", report.interval_ms * 1'000'000},
@@ -259,6 +315,9 @@ analyze::Answer replay_json(const ReplayReport& report) {
       {"workload.setup_calls", tail.setup_calls},
       {"workload.waits", tail.waits},
       {"workload.bytes", report.workload->bytes()},
+      {"workload.checksum", fmt::format("{:016x}", tail.checksum)},
+      {"workload.duration_ns",
+       static_cast<uint64_t>(static_cast<double>(tail.ticks) * tail.ns_per_tick)},
       {"workload.max_ideal_bytes", tail.max_ideal_bytes},
       {"workload.failed_calls", tail.failed_calls},
       {"workload.unknown_frees", tail.unknown_frees},
@@ -266,10 +325,11 @@ analyze::Answer replay_json(const ReplayReport& report) {
       {"workload.inversions", tail.inversions},
       {"workload.missing_frees", tail.missing_frees},
       {"workload.lost_events", tail.lost_events},
-      {"process", report.process.empty() ? Cell() : Cell(report.process)},
+      {"process", words(source.process)},
       {"reference",
        comparison.reference ? Cell((*report.contenders)[*comparison.reference].name()) : Cell()},
-      {"advice", comparison.advice.empty() ? Cell() : Cell(comparison.advice)}};
+      {"advice", words(advice_of(report, comparison))}};
+  std::ranges::move(more, std::back_inserter(answer.facts));
   Table runs{"runs", "", {}, {}};
   auto column = [&](std::string key, Kind kind) {
     runs.columns.push_back({std::move(key), "", kind});
@@ -280,7 +340,7 @@ analyze::Answer replay_json(const ReplayReport& report) {
   column("repeat", Kind::kCount);
   for (const char* name : replay::kCallGroupNames)
     column(fmt::format("calls.{}", name), Kind::kCount);
-  for (const char* key : {"wall_ns", "cpu_ns", "allocator_ns", "touch_ns", "wait_ns"})
+  for (const char* key : {"setup_ns", "wall_ns", "cpu_ns", "allocator_ns", "touch_ns", "wait_ns"})
     column(key, Kind::kDuration);
   column("player_ns_per_call", Kind::kRatio);
   for (const char* key :
@@ -304,7 +364,9 @@ analyze::Answer replay_json(const ReplayReport& report) {
               {{"allocator", "", Kind::kText},
                {"tunables", "", Kind::kText},
                {"repeat", "", Kind::kCount},
+               {"call", "", Kind::kText},
                {"from_bytes", "", Kind::kBytes},
+               {"to_bytes", "", Kind::kBytes},
                {"calls", "", Kind::kCount},
                {"mean_cycles", "", Kind::kRatio}},
               {}};
@@ -316,7 +378,8 @@ analyze::Answer replay_json(const ReplayReport& report) {
                 {"time_ns", "", Kind::kTime},
                 {"heap_rss_bytes", "", Kind::kBytes},
                 {"vm_bytes", "", Kind::kBytes},
-                {"ideal_bytes", "", Kind::kBytes}},
+                {"ideal_bytes", "", Kind::kBytes},
+                {"fragmentation", "", Kind::kRatio}},
                {}};
   for (const Contender& contender : *report.contenders)
     for (size_t i = 0; i < contender.trials.size(); ++i) {
@@ -324,8 +387,8 @@ analyze::Answer replay_json(const ReplayReport& report) {
       const replay::Setup& setup = contender.setup;
       std::vector<Cell> cells = {setup.allocator, trial.library, setup.tunables, uint64_t{i + 1}};
       for (const replay::CallFigures& group : trial.groups) cells.emplace_back(group.calls);
-      for (uint64_t ns :
-           {trial.wall_ns, trial.cpu_ns, trial.allocator_ns, trial.touch_ns, trial.wait_ns})
+      for (uint64_t ns : {trial.setup_ns, trial.wall_ns, trial.cpu_ns, trial.allocator_ns,
+                          trial.touch_ns, trial.wait_ns})
         cells.emplace_back(ns);
       cells.emplace_back(trial.player_ns_per_call);
       for (uint64_t bytes : {trial.player_bytes, trial.max_rss_bytes, trial.heap_max_rss_bytes,
@@ -337,23 +400,34 @@ analyze::Answer replay_json(const ReplayReport& report) {
       for (uint64_t count : {trial.failed, trial.slow_waits, trial.interrupted, trial.trims})
         cells.emplace_back(count);
       for (const replay::CallFigures& group : trial.groups) {
-        cells.emplace_back(group.mean_cycles);
-        cells.emplace_back(group.p50_cycles);
-        cells.emplace_back(group.p99_cycles);
+        // Not 0: nobody has looked.
+        cells.push_back(group.timed ? Cell(group.mean_cycles) : Cell());
+        cells.push_back(group.timed ? Cell(group.p50_cycles) : Cell());
+        cells.push_back(group.timed ? Cell(group.p99_cycles) : Cell());
       }
       cells.emplace_back(trial.ns_per_cycle);
-      cells.push_back(trial.error.empty() ? Cell() : Cell(trial.error));
+      cells.push_back(words(trial.error));
       runs.rows.push_back({std::move(cells)});
-      for (int k = 0; k < replay::kSizeClasses; ++k)
-        if (trial.sizes[k].calls > 0)
-          sizes.rows.push_back({{setup.allocator, setup.tunables, uint64_t{i + 1},
-                                 k == 0 ? uint64_t{0} : uint64_t{1} << (k - 1),
-                                 trial.sizes[k].calls, trial.sizes[k].mean_cycles}});
+      for (int k = 0; k < replay::kCallGroups; ++k)
+        for (int s = 0; s < replay::kSizeClasses; ++s) {
+          const Trial::SizeFigures& figures = trial.sizes[k][s];
+          if (figures.calls == 0) continue;
+          uint64_t from = s == 0 ? 0 : uint64_t{1} << (s - 1);
+          sizes.rows.push_back(
+              {{setup.allocator, setup.tunables, uint64_t{i + 1},
+                std::string(replay::kCallGroupNames[k]), from, s == 0 ? 0 : from + (from - 1),
+                figures.calls, figures.mean_cycles}});
+        }
       for (const replay::Sample& sample : trial.samples)
-        series.rows.push_back({{setup.allocator, setup.tunables, uint64_t{i + 1}, sample.time_ns,
-                                sample.rss_bytes, sample.vm_bytes, sample.ideal_bytes}});
+        series.rows.push_back(
+            {{setup.allocator, setup.tunables, uint64_t{i + 1}, sample.time_ns, sample.rss_bytes,
+              sample.vm_bytes, sample.ideal_bytes,
+              sample.ideal_bytes == 0 ? Cell()
+                                      : Cell(ratio(sample.rss_bytes, sample.ideal_bytes))}});
     }
   answer.tables = {std::move(runs), std::move(sizes), std::move(series)};
+  add_trial_notes(report, &answer);
+  answer.notes.insert(answer.notes.end(), report.notes.begin(), report.notes.end());
   return answer;
 }
 

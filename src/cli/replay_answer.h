@@ -7,13 +7,18 @@
 #include <vector>
 
 #include "analyze/answer.h"
+#include "cli/replay_input.h"
 #include "replay/compare.h"
 
 namespace malloscope::cli {
 
+// Of the file that the results are kept in (docs/replay.md); the version is that of its fields.
+inline constexpr const char* kReplayFormat = "malloscope-replay";
+inline constexpr uint64_t kReplayVersion = 1;
+
 struct ReplayReport {
-  std::string file;
-  std::string process;  // Whose calls they are; empty if nobody knows.
+  ReplayInput input;
+  ReplaySource source;
   const replay::WorkloadReader* workload = nullptr;
   const std::vector<replay::Contender>* contenders = nullptr;
   std::string touch, pace;

@@ -12,6 +12,7 @@
 
 #include "analyze/heap.h"
 #include "analyze/time_point.h"
+#include "analyze/usable_size.h"
 #include "base/whole_file.h"
 #include "cli/arguments.h"
 #include "output/words.h"
@@ -77,8 +78,10 @@ void add_replay_input(CLI::App& app, ReplayInput* input) {
   app.add_option("trace", input->file, "A trace (*.mscope), or a workload (*.mwork)")
       ->required()
       ->type_name("TRACE");
-  add_process(app, &input->pid);
-  app.get_option("--process")->description("The calls of this process [the one with most calls]");
+  add_process(app, &input->process)
+      ->description(
+          "The calls of this process; or image:N, as malloscope info numbers them\n"
+          "[the image with most calls]");
   app.add_option("--from", input->from,
                  "Only what was called after: 2.5s, 40%, peak. The heap of then is built up first")
       ->type_name("TIME");
@@ -89,15 +92,15 @@ void add_replay_input(CLI::App& app, ReplayInput* input) {
 }
 
 std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
-                                                  const std::string& output, std::string* process,
+                                                  const std::string& output, ReplaySource* source,
                                                   std::vector<std::string>* notes, int* exit_code) {
   auto give_up = [&](int code, const std::string& sentence) {
     *exit_code = complain(code, sentence);
     return std::nullopt;
   };
   if (replay::is_workload(input.file)) {
-    if (input.pid || !input.from.empty() || !input.to.empty() || input.threads != "recorded" ||
-        input.anonymize || !output.empty())
+    if (!input.process.is_all() || !input.from.empty() || !input.to.empty() ||
+        input.threads != "recorded" || input.anonymize || !output.empty())
       return give_up(kUsage, fmt::format("{} is a workload already: --process, --from, --to, "
                                          "--threads, --anonymize and -o need the trace",
                                          input.file));
@@ -118,12 +121,13 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
   std::string cut =
       tables.complete ? "" : fmt::format("; it is not complete: {}", tables.incomplete_because);
   replay::PlanOptions options;
-  options.image = survey->busiest(input.pid);
+  options.image =
+      survey->busiest([&](const trace::Image& image) { return input.process.contains(image); });
   if (options.image == ImageId::kNone) {
-    if (input.pid)
-      return give_up(kUsage, fmt::format("process {} is not in {}, or it has called nothing; "
-                                         "malloscope info lists the processes{}",
-                                         *input.pid, input.file, cut));
+    if (!input.process.is_all())
+      return give_up(kUsage, fmt::format("{} is not in {}, or it has called nothing; malloscope "
+                                         "info lists the processes and their images{}",
+                                         selection_text(input.process), input.file, cut));
     return give_up(kUsage,
                    fmt::format("{} has no calls that could be replayed{}", input.file, cut));
   }
@@ -131,15 +135,26 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
     complain(kOk, fmt::format("warning: {} is not complete: {}; what is there is replayed",
                               input.file, tables.incomplete_because));
   const trace::Image& image = tables.image(options.image);
-  *process = fmt::format("process {} ({})", image.pid, output::printable(image.program()));
+  std::string process =
+      fmt::format("process {} ({})", image.pid, output::printable(image.program()));
+  *source = {process,
+             true,
+             tables.file_bytes,
+             tables.events,
+             tables.header.start_unix_ns,
+             options.image,
+             image.pid,
+             std::string(analyze::allocator_name(analyze::allocator_of(image)))};
   size_t images = 0;
   for (size_t i = 1; i < survey->images.size(); ++i)
     images += survey->images[i].calls > 0 &&
-              (!input.pid || tables.image(ImageId{static_cast<uint32_t>(i)}).pid == *input.pid);
+              input.process.contains(tables.image(ImageId{static_cast<uint32_t>(i)}));
   // Before the work, which may take a while.
   if (images > 1)
-    complain(kOk, fmt::format("of {} process images, {} has most calls and is chosen{}", images,
-                              *process, input.pid ? "" : "; --process PID chooses another"));
+    complain(kOk, fmt::format("of {} process images, image {}, {}, has most calls and is chosen; "
+                              "--process {} chooses another",
+                              images, raw(options.image), process,
+                              input.process.pid ? "image:N" : "PID or image:N"));
   uint64_t last_tick = 0;
   for (const auto& thread : survey->images[raw(options.image)].threads)
     last_tick = std::max(last_tick, thread.last_tick);
@@ -175,7 +190,7 @@ std::optional<replay::WorkloadReader> workload_of(const ReplayInput& input,
   if (is_empty(reader->tail())) {
     if (input.from.empty() && input.to.empty())
       return give_up(kUsage, fmt::format("{} has no calls that could be replayed", input.file));
-    return give_up(kUsage, fmt::format("{} called nothing that could be replayed{}{}", *process,
+    return give_up(kUsage, fmt::format("{} called nothing that could be replayed{}{}", process,
                                        input.from.empty() ? "" : " from " + input.from + " on",
                                        input.to.empty() ? "" : " until " + input.to));
   }

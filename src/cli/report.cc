@@ -92,6 +92,13 @@ int profile(const ReportOptions& options, analyze::Query query) {
     shape.top = options.callers ? kBlocks : options.tree ? kNodes : kRows;
   wanted.top = options.json ? options.shape.top : shape.top;
   wanted.by_cumulative = shape.sort == "cumulative" || shape.sort.ends_with(" in all");
+  using Siblings = analyze::ProfileOptions::Siblings;
+  if (shape.sort == "self" || shape.sort == "itself") wanted.siblings = Siblings::kSelf;
+  if (shape.sort == "function" || shape.sort == "frame") wanted.siblings = Siblings::kName;
+  if (options.tree && (shape.sort == "depth" || shape.sort == "stands_for"))
+    return complain(kUsage, fmt::format("--sort: the tree is not sorted by {}; below each function "
+                                        "it can be by cumulative, self or function",
+                                        shape.sort));
   query.tally.by_thread |= wanted.by == By::kThread;
   query.tally.by_size |= wanted.by == By::kSize;
   ask_for(wanted.metric, &query);

@@ -23,7 +23,7 @@ namespace {
 
 struct RunOptions {
   std::string output;  // Empty: malloscope.<program>.<pid>.mscope in the current folder.
-  bool force = false;  // Overwrite `output`.
+  bool force = false;  // Replace `output` if it is a trace.
   bool quiet = false;  // No page at the end.
   bool follow = true;  // Record the children too.
   std::string only;    // Regular expression on the program's name; empty: all.
@@ -69,6 +69,7 @@ int run_command(const RunOptions& options) {
   auto result = collect::launch(launch);
   signal(SIGPIPE, SIG_IGN);  // The program has ended; nobody reading must not change its exit code.
   if (!result) return complain(kUsage, result.error().sentence);
+  if (!result->cannot_write.empty()) return complain(kUnreadable, result->cannot_write);
   if (!result->cannot_run.empty()) return complain(result->exit_code, result->cannot_run);
   if (!result->obstacle.empty()) {
     complain(0, fmt::format("nothing was recorded: {}", result->obstacle));
@@ -111,12 +112,17 @@ int main_run(const Words& words) {
   app.add_option("-o,--output", options.output,
                  "Trace to write [malloscope.<program>.<pid>.mscope]")
       ->type_name("FILE");
-  app.add_flag("-f,--force", options.force, "Overwrite the trace if it exists");
-  app.add_flag("-q,--quiet", options.quiet, "No page at the end");
+  app.add_flag("-f,--force", options.force,
+               "Replace the trace if it exists; nothing that is no trace");
+  app.add_flag("-q,--quiet", options.quiet,
+               "No page at the end, and no names looked up: before the program is\nrebuilt, let a "
+               "report or symbolize do that");
   app.add_flag_callback(
       "--no-follow", [&options] { options.follow = false; },
       "Do not record the children of the program");
-  app.add_option("--only", options.only, "Record only programs whose name matches")
+  app.add_option(
+         "--only", options.only,
+         "Record only programs whose file, or what they\nare called as, has a name that matches")
       ->type_name("REGEX");
   std::string on_full = "wait";
   app.add_option("--on-full", on_full,

@@ -87,7 +87,8 @@ Result<void> copy_bytes(const std::string& trace, uint64_t bytes, PartialFile* c
 
 int symbolize(const SymbolizeOptions& options) {
   bool in_place = options.output.empty();
-  if (std::string wrong = in_place ? "" : obstacle(options.output, {options.trace}, options.force);
+  if (std::string wrong =
+          in_place ? "" : obstacle(options.output, {options.trace}, options.force, kTraces);
       !wrong.empty())
     return complain(kUsage, wrong);
   Result<trace::Tail> tail = trace::tail_of(options.trace);
@@ -191,7 +192,8 @@ int main_symbolize(const Words& words) {
   add_trace(app, &options.trace);
   app.add_option("-o,--output", options.output, "A copy with names [the trace itself]")
       ->type_name("FILE");
-  app.add_flag("-f,--force", options.force, "Overwrite the file if it exists");
+  app.add_flag("-f,--force", options.force,
+               "Replace the trace if it exists; nothing that is no trace");
   add_json(app, &options.json, "What was found, as one JSON object");
   add_symbols(app, &options.symbols, &options.no_cache);
   if (auto code = parse(app, words, "malloscope symbolize app.mscope -o readable.mscope"))

@@ -22,6 +22,8 @@ using analyze::Table;
 using Kind = Column::Kind;
 
 constexpr size_t kSlicesShown = 20;
+// Of any version.
+constexpr Replaceable kWorkloads = {{replay::kWorkloadMagic, replay::kMagicName}, "workload"};
 
 Table calls_table(const replay::FileTail& tail) {
   Table table{
@@ -158,7 +160,7 @@ int main_workload(const Words& words) {
   add_replay_input(app, &input);
   app.add_option("-o,--output", output, "Write the workload to this file (*.mwork)")
       ->type_name("FILE");
-  app.add_flag("--force", force, "Overwrite the file");
+  app.add_flag("--force", force, "Replace the workload if it exists; nothing that is no workload");
   app.add_flag("--anonymize", input.anonymize,
                "Sizes and times made coarse: they give away less of the program");
   app.add_flag("--dump", dump, "All that is in it, a line for each operation, thread by thread");
@@ -173,13 +175,13 @@ int main_workload(const Words& words) {
     return *code;
 
   if (!output.empty())
-    if (std::string why = obstacle(output, {input.file}, force); !why.empty())
+    if (std::string why = obstacle(output, {input.file}, force, kWorkloads); !why.empty())
       return complain(kUsage, why);
   int exit_code = kOk;
   analyze::Answer answer;
-  std::string process;
+  ReplaySource source;
   std::optional<replay::WorkloadReader> workload =
-      workload_of(input, output, &process, &answer.notes, &exit_code);
+      workload_of(input, output, &source, &answer.notes, &exit_code);
   if (!workload) return exit_code;
   if (dump) return dump_workload(*workload);
   const replay::FileTail& tail = workload->tail();
@@ -195,7 +197,7 @@ int main_workload(const Words& words) {
       "{} by {}{} in {}; {} requests of {} to {}, {} on average; {} live at most.",
       output::count_text(calls, "call", "calls"),
       output::count_text(tail.threads, "thread", "threads"),
-      process.empty() ? "" : " of " + process,
+      source.process.empty() ? "" : " of " + source.process,
       output::duration_text(
           static_cast<uint64_t>(static_cast<double>(tail.ticks) * tail.ns_per_tick)),
       output::grouped(all.count), output::bytes_text(all.count ? all.smallest : 0),

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "collect/process_info.h"
+
 namespace malloscope::collect {
 
 using wire::ChunkType;
@@ -280,6 +282,9 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
       record.build_id.assign(reinterpret_cast<const char*>(words + 5), id_bytes);
       record.path.assign(reinterpret_cast<const char*>(words + 5 + id_words), path_bytes);
       if (record.path.empty()) record.path = image.executable;
+      // As it was given to dlopen or is in LD_LIBRARY_PATH. The vdso has a name without a folder.
+      if (record.path[0] != '/' && record.path.find('/') != std::string::npos)
+        record.path = absolute_path(image.pid, image.folder, record.path, record.start);
       pack(record, &modules_);
       return true;
     }

@@ -29,7 +29,9 @@ struct NotFollowed {
 struct DrainedImage {
   ImageId id = ImageId::kNone;
   uint32_t stamp = 0;
+  int pid = 0;
   std::string executable;
+  std::string folder;  // Where it began to work.
   uint64_t lost = 0;
   uint64_t last_tick = 0;      // Of its latest event.
   uint32_t garbled_lanes = 0;  // Lanes whose words made no sense.

@@ -28,6 +28,7 @@
 #include "collect/process_info.h"
 #include "collect/program_check.h"
 #include "collect/session.h"
+#include "wire/chunk.h"
 
 extern char** environ;
 
@@ -64,15 +65,31 @@ int open_output(const std::string& path, bool overwrite) {
               O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (overwrite ? O_TRUNC : O_EXCL), 0600);
 }
 
-// Why no trace can be written there; empty if one can, as far as is known.
-std::string refusal(const std::string& path, bool overwrite) {
-  struct stat info;
+// Whether nothing but a trace is lost with a file: it is one, at least its beginning, or empty.
+bool holds_a_trace(const std::string& path) {
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  char head[sizeof wire::kFileMagic] = {};
+  ssize_t n = read(fd, head, sizeof head);
+  close(fd);
+  return n >= 0 && memcmp(head, wire::kFileMagic, static_cast<size_t>(n)) == 0;
+}
+
+// Why no trace of `program` can be written there; empty if one can, as far as is known.
+std::string refusal(const std::string& path, const std::string& program, bool overwrite) {
+  struct stat info, of_program;
   if (path.empty() || stat(path.c_str(), &info) != 0) return {};
+  if (stat(program.c_str(), &of_program) == 0 && info.st_dev == of_program.st_dev &&
+      info.st_ino == of_program.st_ino)
+    return fmt::format("{} is the program itself; name another file for its trace", path);
   if (S_ISDIR(info.st_mode)) return fmt::format("{} is a folder; name a file in it", path);
   if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode))
     return fmt::format("{} is not a file; a trace cannot go through a pipe", path);
   if (!overwrite)
     return fmt::format("{} exists already; name another file, or say --force to replace it", path);
+  if (S_ISREG(info.st_mode) && !holds_a_trace(path))
+    return fmt::format("{} is not a trace, and --force replaces nothing else; name another file",
+                       path);
   return {};
 }
 
@@ -256,7 +273,7 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
     result.exit_code = check.error().not_found ? 127 : 126;
     return result;
   }
-  if (std::string why = refusal(options.output, options.overwrite); !why.empty())
+  if (std::string why = refusal(options.output, check->path, options.overwrite); !why.empty())
     return fail(std::move(why));
   if (!check->obstacle.empty()) return run_plain(*check, options, limits);
   result.warning = check->warning;
@@ -273,7 +290,7 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   if (!child) return std::unexpected(child.error());
   int fd = -1;
   auto give_up = [&](std::string sentence) -> Result<LaunchResult> {
-    if (fd >= 0) drop_output(result.trace);
+    drop_output(result.trace);
     close(child->go);
     waitpid(child->pid, nullptr, 0);
     return fail(std::move(sentence));
@@ -285,7 +302,12 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
     fd = open_default_output(check->path, child->pid, &result.trace);
   else
     fd = open_output(result.trace, options.overwrite);
-  if (fd < 0) return give_up(with_reason("cannot write " + result.trace));
+  if (fd < 0) {
+    result.cannot_write = with_reason("cannot write " + result.trace);
+    close(child->go);
+    waitpid(child->pid, nullptr, 0);
+    return result;
+  }
 
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)

@@ -31,6 +31,7 @@ struct LaunchResult {
   std::string obstacle;    // Nothing was recorded because ...; a sentence.
   std::string warning;     // Only a part may be recorded because ...; a sentence.
   std::string cannot_run;  // The program could not be run because ...; a sentence.
+  std::string cannot_write;    // It was not started because there is no place for the trace.
   uint64_t still_running = 0;  // Descendants that go on being recorded.
 };
 

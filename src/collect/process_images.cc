@@ -72,11 +72,14 @@ void ProcessImages::adopt_children() {
   }
 }
 
-bool ProcessImages::wanted(int pid, const std::string& executable) const {
-  if (!options_.follow && pid != options_.launched_pid) return false;
+bool ProcessImages::wanted(const wire::ImageStartRecord& start) const {
+  if (!options_.follow && static_cast<int>(start.pid) != options_.launched_pid) return false;
   if (!only_) return true;
-  std::string name = executable.substr(executable.rfind('/') + 1);
-  return re2::RE2::PartialMatch(name, *only_);
+  auto matches = [&](const std::string& path) {
+    return re2::RE2::PartialMatch(path.substr(path.rfind('/') + 1), *only_);
+  };
+  // What was typed may be a link to a file of another name.
+  return matches(start.executable) || (!start.command.empty() && matches(start.command[0]));
 }
 
 void ProcessImages::welcome(int fd) {
@@ -100,7 +103,7 @@ void ProcessImages::welcome(int fd) {
   start.start_tick = std::min(newcomer->cycles >> session_.tick_shift(), session_.tick_now());
   // What ran in this process until now has been replaced.
   start.parent = raw(end_by_exec(pid, start.start_tick));
-  if (!wanted(pid, start.executable)) return;
+  if (!wanted(start)) return;
   bool first = pid == options_.launched_pid && !start.parent;
   start.origin = !first ? 2 : has_launcher_ ? 0 : 3;
   if (!start.parent) start.parent = raw(image_of_process(static_cast<int>(start.parent_pid)));
@@ -159,9 +162,15 @@ void ProcessImages::add_image(uint32_t slot, wire::ImageStartRecord* start) {
   auto drained = std::make_unique<DrainedImage>();
   drained->id = ImageId{static_cast<uint32_t>(start->image)};
   drained->stamp = shared.stamp.load(std::memory_order_relaxed);
+  drained->pid = static_cast<int>(start->pid);
   drained->executable = start->executable;
-  slot_history_[{slot, drained->stamp}] = {drained->id, static_cast<int>(start->pid),
-                                           start->executable, start->command};
+  drained->folder = folder_of(drained->pid);
+  // A child that is gone already began where its parent did, as far as anybody knows.
+  if (auto parent = slot_history_.find({shared.parent_slot, shared.parent_stamp});
+      drained->folder.empty() && start->origin == 1 && parent != slot_history_.end())
+    drained->folder = parent->second.folder;
+  slot_history_[{slot, drained->stamp}] = {drained->id, drained->pid, start->executable,
+                                           drained->folder, start->command};
   drain_.add_image(slot, std::move(drained));
   wire::Packer payload;
   wire::pack(*start, &payload);

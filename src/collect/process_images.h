@@ -100,12 +100,13 @@ class ProcessImages {
     ImageId id;
     int pid;
     std::string executable;
+    std::string folder;
     std::vector<std::string> command;
   };
 
   void adopt_children();
   void adopt_child(uint32_t slot);
-  bool wanted(int pid, const std::string& executable) const;
+  bool wanted(const wire::ImageStartRecord& start) const;
   bool claim(uint32_t slot);
   void add_image(uint32_t slot, wire::ImageStartRecord* start);
   ImageId image_of_process(int pid) const;

@@ -14,6 +14,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <sstream>
 
 namespace malloscope::collect {
 
@@ -28,10 +30,43 @@ static std::string contents(const std::string& path) {
   return all;
 }
 
-std::string executable_of(int pid) {
+static std::string link_of(int pid, const char* name) {
   char path[4096];
-  ssize_t n = readlink(fmt::format("/proc/{}/exe", pid).c_str(), path, sizeof path);
+  ssize_t n = readlink(fmt::format("/proc/{}/{}", pid, name).c_str(), path, sizeof path);
   return n > 0 ? std::string(path, static_cast<size_t>(n)) : std::string();
+}
+
+std::string executable_of(int pid) { return link_of(pid, "exe"); }
+std::string folder_of(int pid) { return link_of(pid, "cwd"); }
+
+// The file that is mapped there, or empty.
+static std::string file_at(int pid, uint64_t address) {
+  // start-end perms offset device inode path
+  std::istringstream lines(contents(fmt::format("/proc/{}/maps", pid)));
+  for (std::string line; std::getline(lines, line);) {
+    char* rest = nullptr;
+    uint64_t start = strtoull(line.c_str(), &rest, 16);
+    uint64_t end = *rest == '-' ? strtoull(rest + 1, nullptr, 16) : 0;
+    if (address < start || address >= end) continue;
+    size_t slash = line.find('/');
+    return slash == std::string::npos ? "" : line.substr(slash);
+  }
+  return "";
+}
+
+std::string absolute_path(int pid, const std::string& folder, const std::string& path,
+                          uint64_t address) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (const fs::path from : {folder_of(pid), folder}) {
+    if (from.empty() || !fs::is_regular_file(from / path, error)) continue;
+    // A link's name stays: it is what the program asked for.
+    fs::path place = fs::canonical((from / path).parent_path(), error);
+    if (!error) return place / fs::path(path).filename();
+  }
+  // It was somewhere else in between. What is mapped there by now may be another file.
+  fs::path mapped = file_at(pid, address);
+  return mapped.filename() == fs::path(path).filename() ? mapped.string() : path;
 }
 
 FileId executable_id_of(int pid) {

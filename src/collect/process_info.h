@@ -25,6 +25,13 @@ FileId executable_id_of(int pid);
 bool is_alive(int pid);
 
 std::vector<std::string> command_of(int pid);
+// The folder it works in now.
+std::string folder_of(int pid);
+// Where the file is that a process has at `address` and calls by a relative `path`: from the folder
+// it works in now, else from `folder`, where it began, else as the kernel says. `path` itself if
+// there is no such file.
+std::string absolute_path(int pid, const std::string& folder, const std::string& path,
+                          uint64_t address);
 int parent_of(int pid);
 uint64_t peak_rss_of(int pid);
 

@@ -83,7 +83,10 @@ class TextWriter {
   }
 
  private:
-  static constexpr size_t kLeastFrame = 24, kLeastText = 10;
+  // Of a frame: in general, and where it is not what the rows are about.
+  static constexpr size_t kLeastFrame = 24, kFewestFrame = 16;
+  // Ranges, names of threads and pieces of advice are no longer than the first of these.
+  static constexpr size_t kMostWords = 24, kLeastWords = 10;
 
   std::vector<std::string> lines_of(const std::string& sentence) const {
     return wrapped_lines(printable(sentence), options_.wrap ? options_.width : SIZE_MAX);
@@ -115,63 +118,96 @@ class TextWriter {
 
   bool is_shown(size_t column) const { return shown_[column]; }
 
+  // How wide each column is, and which have no room. First goes what the view can do without
+  // (may_go), then words are cut to what most of them need; only then does the rest suffer.
   void measure(const analyze::Table& table) {
     widths_.assign(table.columns.size(), 0);
     shown_.assign(table.columns.size(), false);
     gone_.clear();
-    size_t line = 0;
     std::vector<size_t> wanted(table.columns.size(), 0);
     std::set<std::string> modules;
-    bool has_frames = false;
+    least_frame_ = kLeastFrame;
     for (size_t c = 0; c < table.columns.size(); ++c) {
       const Column& column = table.columns[c];
       shown_[c] = column.shown && column.kind != Kind::kStack;
-      if (is_shown(c) && column.kind == Kind::kFrame) {
-        has_frames = true;
+      if (!is_shown(c)) continue;
+      if (column.kind == Kind::kFrame) {
         for (const analyze::TableRow& row : table.rows)
-          if (const auto* f =
-                  c < row.cells.size() ? std::get_if<NamedFrame>(&row.cells[c]) : nullptr)
-            modules.insert(f->module);
+          if (const auto* f = frame_in(row, c)) modules.insert(f->module);
+        continue;
       }
-      if (!is_shown(c) || column.kind == Kind::kFrame) continue;
       wanted[c] = columns(column.title);
       for (const analyze::TableRow& row : table.rows)
         if (c < row.cells.size())
           wanted[c] = std::max(wanted[c], columns(cell_text(row.cells[c], column.kind)));
-      widths_[c] =
-          column.kind == Kind::kText ? std::min<size_t>(wanted[c], options_.width / 2) : wanted[c];
-      line += 2 + widths_[c];
+      widths_[c] = column.kind == Kind::kText
+                       ? std::min(wanted[c], std::max(options_.width / 2, kMostWords))
+                       : wanted[c];
     }
     modules_ = ModuleNames(modules);
-    // What is left of the line is for words that would be cut, unless frames fill it.
-    for (size_t c = 0; c < table.columns.size() && !has_frames && line < options_.width; ++c) {
-      size_t more = std::min(wanted[c] - widths_[c], options_.width - line);
-      widths_[c] += more;
-      line += more;
+
+    auto is_frame = [](const Column& column) { return column.kind == Kind::kFrame; };
+    std::vector<bool> all = shown_;
+    drop_columns(table, [&](const Column& column) { return column.may_go && !is_frame(column); });
+    if (line_width(table) > options_.width &&
+        std::ranges::any_of(table.columns,
+                            [&](const Column& c) { return is_frame(c) && c.may_go; }))
+      least_frame_ = kFewestFrame;
+    drop_columns(table, [&](const Column& column) { return column.may_go && is_frame(column); });
+    cut_words(table, kMostWords);
+    drop_columns(table, [&](const Column& column) {
+      return !column.asked && !is_frame(column) && column.kind != Kind::kText;
+    });
+    cut_words(table, kLeastWords);
+    use_what_is_left(table, all, wanted);
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      // What has no title belongs to its neighbour.
+      const std::string& title = table.columns[c].title;
+      if (all[c] && !shown_[c] && !title.empty()) gone_ += (gone_.empty() ? "" : ", ") + title;
     }
-    if (has_frames) line += 2 + kLeastFrame;
-    drop_columns(table, &line, [](const Column& column) { return column.may_go; });
-    for (size_t c = 0; c < table.columns.size() && line > options_.width; ++c) {
-      if (!is_shown(c) || table.columns[c].kind != Kind::kText) continue;
-      size_t less = std::min(widths_[c] - std::min(widths_[c], kLeastText), line - options_.width);
-      widths_[c] -= less;
-      line -= less;
-    }
-    drop_columns(table, &line, [](const Column& column) { return !column.asked; });
   }
 
-  // The last ones first; never the first of all, nor what the rows are about.
-  void drop_columns(const analyze::Table& table, size_t* line, auto&& may_go) {
-    for (size_t c = table.columns.size(); c-- > 1 && *line > options_.width;) {
-      const Column& column = table.columns[c];
-      if (!is_shown(c) || column.kind == Kind::kFrame || !may_go(column) ||
-          (column.kind == Kind::kText && !column.may_go))
-        continue;
-      shown_[c] = false;
-      std::string name = column.title.empty() ? column.key : column.title;
-      if (column.kind != Kind::kShare) gone_ = name + (gone_.empty() ? "" : ", ") + gone_;
-      *line -= 2 + widths_[c];
+  size_t line_width(const analyze::Table& table) const {
+    size_t line = 0;
+    for (size_t c = 0; c < table.columns.size(); ++c)
+      if (is_shown(c))
+        line += 2 + (table.columns[c].kind == Kind::kFrame ? least_frame_ : widths_[c]);
+    return line;
+  }
+
+  // The last ones first; never the first of all.
+  void drop_columns(const analyze::Table& table, auto&& may_go) {
+    for (size_t c = table.columns.size(); c-- > 1 && line_width(table) > options_.width;)
+      if (may_go(table.columns[c])) shown_[c] = false;
+  }
+
+  void cut_words(const analyze::Table& table, size_t least) {
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      size_t line = line_width(table);
+      if (line <= options_.width) return;
+      if (is_shown(c) && table.columns[c].kind == Kind::kText && widths_[c] > least)
+        widths_[c] -= std::min(widths_[c] - least, line - options_.width);
     }
+  }
+
+  // For columns that were dropped for one that took more than enough, then for words that are cut;
+  // but frames fill the line by themselves.
+  void use_what_is_left(const analyze::Table& table, const std::vector<bool>& all,
+                        const std::vector<size_t>& wanted) {
+    bool has_frames = false;
+    for (size_t c = 0; c < table.columns.size(); ++c)
+      has_frames = has_frames || (is_shown(c) && table.columns[c].kind == Kind::kFrame);
+    if (has_frames) return;
+    for (bool titled : {true, false})  // A share follows from its neighbour, so it comes last.
+      for (size_t c = 0; c < table.columns.size(); ++c) {
+        const Column& column = table.columns[c];
+        if (!all[c] || is_shown(c) || column.kind == Kind::kFrame) continue;
+        if (column.title.empty() != titled && line_width(table) + 2 + widths_[c] <= options_.width)
+          shown_[c] = true;
+      }
+    for (size_t c = 0; c < table.columns.size(); ++c)
+      if (size_t line = line_width(table); is_shown(c) && line < options_.width)
+        widths_[c] += std::min(wanted[c] - widths_[c], options_.width - line);
   }
 
   void write_heads(const analyze::Table& table) {
@@ -180,10 +216,10 @@ class TextWriter {
       const Column& column = table.columns[c];
       if (!is_shown(c)) continue;
       line += "  ";
-      if (column.kind == Kind::kFrame)
-        line += cut_end(column.title, std::max(kLeastFrame, options_.width - columns(line)));
+      if (column.kind == Kind::kFrame && widths_[c] == 0)
+        line += cut_end(column.title, std::max(least_frame_, options_.width - columns(line)));
       else if (is_words(column.kind))
-        line += fmt::format("{:<{}}", column.title, widths_[c]);
+        line += fmt::format("{:<{}}", cut_end(column.title, widths_[c]), widths_[c]);
       else
         line += fmt::format("{:>{}}", column.title, widths_[c]);
     }
@@ -203,7 +239,10 @@ class TextWriter {
       if (!is_shown(c)) continue;
       line += "  ";
       if (column.kind == Kind::kFrame) {
-        line += frame_text(cell, row, used + 2);
+        FrameText frame = frame_text(cell, row, c, used + 2);
+        line += frame.text;
+        if (widths_[c] > frame.columns) line.append(widths_[c] - frame.columns, ' ');
+        used += 2 + widths_[c];
         continue;
       }
       std::string text = cell_text(cell, column.kind);
@@ -227,13 +266,16 @@ class TextWriter {
     std::string indent, name, place;
     size_t room;  // For the name.
   };
-  FrameLine lay_out(const NamedFrame& frame, const analyze::TableRow& row, size_t used) const {
+  FrameLine lay_out(const NamedFrame& frame, const analyze::TableRow& row, size_t column,
+                    size_t used) const {
+    for (size_t c = column + 1; c < widths_.size(); ++c)
+      if (is_shown(c)) used += 2 + widths_[c];
     // A deep tree would leave no room for names: from there on only its depth is told.
     size_t all = options_.width > used ? options_.width - used : 0;
     auto deepest = static_cast<unsigned>(std::clamp<size_t>(all / 4, 2, 20));
     std::string indent(std::min(row.depth, deepest) * 2, ' ');
     if (row.depth > deepest) indent += fmt::format("({}) ", row.depth);
-    size_t room = std::max(all > indent.size() ? all - indent.size() : 0, kLeastFrame);
+    size_t room = std::max(all > indent.size() ? all - indent.size() : 0, least_frame_);
     std::string name = printable(frame.function), place = place_text(frame, module_of(frame));
     if (options_.full_names) return {indent, name, place, columns(name)};
     auto too_long = [&] { return columns(name) + 2 + columns(place) > room; };
@@ -243,31 +285,54 @@ class TextWriter {
     if (too_long() && columns(place) > room / 3)
       place = cut_beginning(place, std::max<size_t>(room / 3, 10));
     size_t taken = place.empty() ? 0 : columns(place) + 2;
-    return {indent, name, place, std::max(room > taken ? room - taken : 0, kLeastFrame / 2)};
+    return {indent, name, place, std::max(room > taken ? room - taken : 0, least_frame_ / 2)};
   }
 
+  // What every frame will look like; and how wide they are, if something comes after them.
   void fit_names(const analyze::Table& table) {
     names_ = {};
     size_t used = 2;
     for (size_t c = 0; c < table.columns.size(); ++c) {
       if (!is_shown(c)) continue;
+      bool is_last = std::find(shown_.begin() + static_cast<ptrdiff_t>(c) + 1, shown_.end(),
+                               true) == shown_.end();
       for (const analyze::TableRow& row : table.rows)
-        if (const auto* frame =
-                c < row.cells.size() ? std::get_if<NamedFrame>(&row.cells[c]) : nullptr) {
-          FrameLine line = lay_out(*frame, row, used);
+        if (const auto* frame = frame_in(row, c)) {
+          FrameLine line = lay_out(*frame, row, c, used);
           names_.add(line.name, frame->full, line.room);
         }
+      if (table.columns[c].kind == Kind::kFrame && !is_last) {
+        size_t widest = std::min(columns(table.columns[c].title), least_frame_);
+        for (const analyze::TableRow& row : table.rows)
+          if (c < row.cells.size())
+            widest = std::max(widest, frame_text(row.cells[c], row, c, used).columns);
+        widths_[c] = widest;
+      }
       used += 2 + widths_[c];
     }
   }
 
-  std::string frame_text(const Cell& cell, const analyze::TableRow& row, size_t used) const {
+  static const NamedFrame* frame_in(const analyze::TableRow& row, size_t column) {
+    return column < row.cells.size() ? std::get_if<NamedFrame>(&row.cells[column]) : nullptr;
+  }
+
+  struct FrameText {
+    std::string text;
+    size_t columns;
+  };
+  FrameText frame_text(const Cell& cell, const analyze::TableRow& row, size_t column,
+                       size_t used) const {
     const auto* frame = std::get_if<NamedFrame>(&cell);
-    if (!frame) return cell_text(cell, Kind::kText);
-    FrameLine line = lay_out(*frame, row, used);
+    if (!frame) {
+      std::string text = cell_text(cell, Kind::kText);
+      return {text, columns(text)};
+    }
+    FrameLine line = lay_out(*frame, row, column, used);
     std::string name = names_.of(line.name, frame->full, line.room);
-    return line.indent + (row.main ? style_.name(name) : name) +
-           (line.place.empty() ? "" : "  " + style_.dim(line.place));
+    std::string text = line.indent + (row.main ? style_.name(name) : name);
+    size_t width = line.indent.size() + columns(name);
+    if (line.place.empty()) return {text, width};
+    return {text + "  " + style_.dim(line.place), width + 2 + columns(line.place)};
   }
 
   void write_stack(const std::vector<NamedFrame>& stack) {
@@ -290,8 +355,9 @@ class TextWriter {
   Sink& sink_;
   std::vector<size_t> widths_;
   std::vector<bool> shown_;  // Beside widths_.
-  std::string gone_;         // Columns that were left out for want of room.
-  ModuleNames modules_;      // Of the table.
+  size_t least_frame_ = kLeastFrame;
+  std::string gone_;     // Columns that were left out for want of room.
+  ModuleNames modules_;  // Of the table.
   FittedNames names_;
 };
 

@@ -19,7 +19,9 @@ namespace malloscope::output {
 namespace {
 
 constexpr size_t kMostLines = 40;
-constexpr size_t kBuildIdWidth = 40;
+// Of a build-id: where there is room, and where its beginning must do.
+constexpr size_t kBuildIdWidth = 40, kShortBuildIdWidth = 16;
+constexpr size_t kRoomy = 100;
 
 class Info {
  public:
@@ -135,7 +137,7 @@ class Info {
       auto [image, depth] = open.back();
       open.pop_back();
       push_children(raw(image->id), depth + 1);
-      process(*image, std::min<size_t>(depth, 10));
+      process(*image, std::min<size_t>(depth, width_ < kRoomy ? 3 : 10));
     }
     more(tables_.images.size(), "images");
   }
@@ -149,16 +151,19 @@ class Info {
         duration_text(tables_.time_ns(image.start_tick)),
         image.end_tick ? duration_text(tables_.time_ns(*image.end_tick)) : "-",
         bytes_text(reading_.accounts().peak(image.id).bytes), std::string(depth * 2, ' '));
-    size_t used = front.size() + end.size() + 2;
-    sink_.write(front + cut_end(command, width_ > used + 10 ? width_ - used : 10) +
-                style_.dim(", " + end) + "\n");
+    constexpr size_t kLeastCommand = 10;
+    size_t room = width_ - std::min(width_, front.size());
+    end = cut_end(", " + end, room - std::min(room, kLeastCommand));
+    command = cut_end(command, std::max(kLeastCommand, room - std::min(room, columns(end))));
+    sink_.write(front + command + style_.dim(end) + "\n");
   }
 
   void threads() {
     size_t all = 0, real = 0, lines = 0;
     for (const trace::Image& image : tables_.images)
       for (const trace::Thread& thread : image.threads) ++all, real += thread.tid != 0;
-    heading(fmt::format("Threads ({})", grouped(real)));
+    heading(fmt::format("Threads ({}{})", grouped(real),
+                        all > real ? ", and what they did after their end" : ""));
     for (const trace::Image& image : tables_.images)
       for (const trace::Thread& thread : image.threads)
         if (lines++ < kMostLines)
@@ -173,24 +178,26 @@ class Info {
   void modules() {
     std::map<std::pair<std::string, std::string>, uint64_t> files;  // To the number of images.
     for (const trace::Image& image : tables_.images)
-      for (const trace::Module& module : image.modules) ++files[{module.path, module.build_id}];
+      for (const trace::Module& module : image.modules)
+        if (!analyze::is_ours(module.path)) ++files[{module.path, module.build_id}];
     heading(fmt::format("Modules ({})", grouped(files.size())));
-    size_t lines = 0;
+    size_t lines = 0, id_width = width_ < kRoomy ? kShortBuildIdWidth : kBuildIdWidth;
     for (const auto& [file, images] : files)
       if (lines++ < kMostLines) {
         std::string state = fate(file.first, file.second);
-        size_t used = 2 + kBuildIdWidth + 2 + state.size();
-        sink_.write(fmt::format(
-            "  {:<{}}  {}{}\n", file.second.empty() ? "no build-id" : file.second, kBuildIdWidth,
-            cut_middle(printable(file.first), std::max<size_t>(width_ - used, 20)),
-            style_.dim(state)));
+        std::string id = cut_end(file.second.empty() ? "no build-id" : file.second, id_width);
+        size_t used = 2 + id_width + 2 + state.size();
+        sink_.write(
+            fmt::format("  {:<{}}  {}{}\n", id, id_width,
+                        cut_middle(printable(file.first), std::max<size_t>(width_ - used, 20)),
+                        style_.dim(state)));
       }
     more(files.size(), "modules");
   }
 
   // Whether its names can still be looked up there.
   static std::string fate(const std::string& path, const std::string& build_id) {
-    if (!path.starts_with('/') || build_id.empty() || analyze::is_ours(path)) return "";
+    if (!path.starts_with('/') || build_id.empty()) return "";
     Result<symbols::ElfFile> file = symbols::ElfFile::open(path);
     if (!file) return "  (gone since)";
     return file->build_id() == build_id ? "" : "  (rebuilt since)";

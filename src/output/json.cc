@@ -8,6 +8,7 @@
 #include <set>
 
 #include "output/json_writer.h"
+#include "output/losses.h"
 #include "trace/event_stream.h"
 
 namespace malloscope::output {
@@ -81,6 +82,7 @@ void write_threads(JsonWriter* json, const trace::Tables& tables, const trace::I
 void write_modules(JsonWriter* json, const trace::Image& image) {
   json->key("modules").begin_array();
   for (const trace::Module& module : image.modules) {
+    if (analyze::is_ours(module.path)) continue;
     json->begin_object(Layout::kLine);
     json->member("path", module.path);
     write_optional_text(json, "build_id", module.build_id);
@@ -200,7 +202,8 @@ void write_recorder(JsonWriter* json, const trace::Tables& tables) {
         image.threads, [](const trace::Thread& thread) { return thread.tid != 0; }));
     stacks += image.stacks.count();
     not_followed += image.not_followed;
-    for (const trace::Module& module : image.modules) modules.emplace(module.path, module.build_id);
+    for (const trace::Module& module : image.modules)
+      if (!analyze::is_ours(module.path)) modules.emplace(module.path, module.build_id);
   }
   json->key("recorder").begin_object();
   json->member("events", tables.events);
@@ -218,11 +221,20 @@ void write_recorder(JsonWriter* json, const trace::Tables& tables) {
   json->end();
 }
 
-void write_notes(JsonWriter* json, const trace::Tables& tables,
-                 const std::vector<std::string>& missing_names) {
+// What the page says below its figures, and which names are missing.
+void write_notes(JsonWriter* json, analyze::Reading* reading) {
+  std::vector<std::string> notes;
+  auto add = [&](const std::string& note) {
+    if (!note.empty() && std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+  };
+  for (const trace::Note& note : reading->tables().notes) add(note.text);
+  for (const Loss& loss : losses(*reading)) add(loss.sentence + ".");
+  add(reading->past_end());
+  std::vector<std::string> remarks = remarks_on_names(reading);
+  for (const std::string& sentence : reading->missing_names()) add(sentence);
+  for (const std::string& sentence : remarks) add(sentence);
   json->key("notes").begin_array();
-  for (const trace::Note& note : tables.notes) json->value(note.text);
-  for (const std::string& sentence : missing_names) json->value(sentence);
+  for (const std::string& note : notes) json->value(note);
   json->end();
 }
 
@@ -292,8 +304,7 @@ void write_common(JsonWriter* json, analyze::Reading* reading, bool in_full) {
   write_totals(json, *reading);
   write_rss(json, *reading);
   write_recorder(json, reading->tables());
-  reading->sites();  // Only then it is known which names are missing.
-  write_notes(json, reading->tables(), reading->missing_names());
+  write_notes(json, reading);
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "output/json_writer.h"
+#include "output/page.h"
 #include "output/reading_for_test.h"
 
 namespace malloscope::output {
@@ -68,6 +70,30 @@ TEST(Json, HasEveryKeyOfTheContract) {
   for (const char* key : {"function", "file", "line", "module", "allocations", "allocated_bytes",
                           "peak_bytes", "live_bytes", "live_blocks", "temporary", "stack"})
     EXPECT_TRUE(all["sites"][0].contains(key)) << key;
+}
+
+// Whoever reads the JSON alone is told as much as whoever reads the page.
+TEST(Json, NotesAreThoseOfThePage) {
+  MadeUp made_up, same;
+  for (MadeUp* one : {&made_up, &same}) {
+    one->tables.images[0].lost = 1234;
+    one->tables.images[0].truncated_stacks = 2;
+    one->play();
+  }
+  json all = report(&made_up);
+  auto reading = same.reading();
+  StringSink page;
+  write_page(reading.get(), {.width = 200}, &page);
+  auto said = [](std::string_view text, std::string_view part) {
+    return text.find(part) != text.npos;
+  };
+  for (const char* note : {"statically linked", "1,234 events were lost", "1 free was of a block",
+                           "2 stacks are cut", "app has no debug information"}) {
+    EXPECT_TRUE(said(page.text(), note)) << note << page.text();
+    EXPECT_TRUE(said(all["notes"].dump(), note)) << note << all["notes"].dump(1);
+  }
+  std::set<json> different(all["notes"].begin(), all["notes"].end());
+  EXPECT_EQ(different.size(), all["notes"].size());
 }
 
 TEST(Json, TellsTheMadeUpStory) {

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+#include <utility>
+
 #include "output/words.h"
 
 namespace malloscope::output {
@@ -41,6 +45,32 @@ std::vector<Loss> losses(const analyze::Reading& reading) {
   say(false, cut, "stack is", "stacks are", " cut at the outer end: too deep");
   say(false, stopped, "stack ends", "stacks end", " early, where the unwinder could not go on");
   return found;
+}
+
+std::vector<std::string> remarks_on_names(analyze::Reading* reading) {
+  using analyze::Metric;
+  constexpr size_t kMost = 3;
+  const analyze::Totals totals = reading->accounts().totals();
+  const std::pair<Metric, uint64_t> wholes[] = {
+      {Metric::kPeak, reading->accounts().peak().bytes},
+      {Metric::kLive, totals.live_bytes},
+      {Metric::kCalls, totals.allocations + totals.reallocations},
+      {Metric::kAllocated, totals.allocated_bytes}};
+  std::set<std::string> asked;  // Two modules may be one file, or have one name.
+  std::vector<std::string> sentences;
+  for (auto [metric, whole] : wholes) {
+    const std::vector<analyze::Site>& sites = reading->sites();
+    for (const analyze::Site* site : heaviest(sites, reading->frames(), metric, 10)) {
+      const std::string& module = reading->frames().frame(site->frame).module;
+      if (sentences.size() == kMost || analyze::value(site->amounts, metric) < whole / 10 ||
+          !asked.insert(module).second)
+        continue;
+      std::string why = reading->remark(module);
+      if (!why.empty() && std::ranges::find(sentences, why) == sentences.end())
+        sentences.push_back(std::move(why));
+    }
+  }
+  return sentences;
 }
 
 }  // namespace malloscope::output

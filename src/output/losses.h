@@ -18,4 +18,8 @@ struct Loss {
 // Empty if nothing is missing.
 std::vector<Loss> losses(const analyze::Reading& reading);
 
+// Why the names or lines of those modules are not known that much of the memory is blamed on: at
+// most three sentences, none of them twice.
+std::vector<std::string> remarks_on_names(analyze::Reading* reading);
+
 }  // namespace malloscope::output

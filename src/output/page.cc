@@ -116,10 +116,11 @@ class Page {
     for (const trace::Image* image : images_)
       if (image->pid == first.pid && image->start_tick >= last->start_tick) last = image;
     std::string facts = fmt::format("   ran {}, {}", lasted, exit_text(*last));
-    const trace::Image& named = reading_.accounts().selection().pid ? *last : first;
+    bool all = reading_.accounts().selection().is_all();
+    const trace::Image& named = all ? first : *last;
     std::string command =
         named.command.empty() ? printable(named.executable) : command_text(named.command);
-    if (tables_.runs.size() > 1 && !reading_.accounts().selection().pid) {
+    if (tables_.runs.size() > 1 && all) {
       command = fmt::format("{} recordings, the first: {}", grouped(tables_.runs.size()), command);
       facts = fmt::format("   {} in all", lasted);
     }
@@ -234,10 +235,6 @@ class Page {
       const analyze::Frame& frame = reading_.frames().frame(site->frame);
       place_width_ = std::max(place_width_, columns(location(frame, width_ / 4)));
       library_width_ = std::max(library_width_, std::min(columns(library(frame)), width_ / 6));
-      // Why names are missing matters where the memory is.
-      if (analyze::value(site->amounts, metric) >= whole / 10 &&
-          std::ranges::find(blamed_, frame.module) == blamed_.end())
-        blamed_.push_back(frame.module);
     }
     return list;
   }
@@ -282,20 +279,25 @@ class Page {
       return reading_.accounts().peak(a->id).bytes > reading_.accounts().peak(b->id).bytes;
     });
     std::string text;
+    size_t listed = 0;
     for (const trace::Image* image : order) {
       std::string one =
           fmt::format("{}{} (pid {}) {}", text.empty() ? "" : ", ", image->program(), image->pid,
                       bytes_text(reading_.accounts().peak(image->id).bytes));
-      if (columns(text) + columns(printable(one)) > width_) break;
+      if (listed > 0 && columns(printable(text)) + columns(printable(one)) > width_) break;
       text += one;
+      ++listed;
     }
+    if (listed < order.size()) text += fmt::format(", and {} more", grouped(order.size() - listed));
     line();
     line(style_.bold(fmt::format("{} process images together", grouped(images_.size()))) +
          "; by their own peak:");
     for (const std::string& piece : wrapped_lines(printable(text), width_ - 2)) line("  " + piece);
-    if (!reading_.accounts().selection().pid)
-      line(fmt::format("  one of them: malloscope report {} --process {}",
-                       shell_quoted(reading_.path()), order.front()->pid));
+    const trace::Image& largest = *order.front();
+    bool alone = std::ranges::count(order, largest.pid, &trace::Image::pid) == 1;
+    line(fmt::format(
+        "  one of them: malloscope report {} --process {}", shell_quoted(reading_.path()),
+        alone ? std::to_string(largest.pid) : fmt::format("image:{}", raw(largest.id))));
   }
 
   void recording() {
@@ -327,10 +329,8 @@ class Page {
     if (tables_.notes.size() > kMostNotes)
       remark("-",
              fmt::format("and {} more notes: malloscope info", tables_.notes.size() - kMostNotes));
-    std::set<std::string> said;  // Two modules may be one file, or have one name.
-    for (const std::string& module : blamed_)
-      if (std::string why = reading_.remark(module); !why.empty() && said.insert(why).second)
-        if (said.size() <= 3) remark("-", why);
+    if (totals_.allocations > 0)
+      for (const std::string& why : remarks_on_names(&reading_)) remark("-", why);
   }
 
   // The views that answer what the figures above make one ask, the most telling first.
@@ -350,10 +350,21 @@ class Page {
           return std::ranges::count_if(image->threads, &trace::Thread::tid) > 1;
         }))
       views.push_back("threads");
-    // Vectors that grow are in no total, so it is always worth a look.
-    if (views.size() < 3 || totals_.reallocations > totals_.allocations / 10)
-      views.push_back("growth");
+    bool by_realloc = totals_.reallocations > totals_.allocations / 10;
+    if (by_realloc || (views.size() < 3 && may_have_grown())) views.push_back("growth");
     return views;
+  }
+
+  // Vectors that grow are in no total. But where no stack has made blocks of several sizes, and
+  // freed any, none did.
+  bool may_have_grown() const {
+    bool may = totals_.reallocations > 0;
+    reading_.accounts().tally().for_each_row([&](const analyze::Row& row) {
+      const analyze::Amounts& a = row.amounts;
+      may = may || (a.allocations > 1 && a.allocations > a.live_blocks &&
+                    a.allocated_bytes % a.allocations != 0);
+    });
+    return may;
   }
 
   void next() {
@@ -386,7 +397,6 @@ class Page {
   size_t place_width_ = 1;
   size_t library_width_ = 1;
   ModuleNames modules_;
-  std::vector<std::string> blamed_;  // In the order of the lists.
 };
 
 }  // namespace

@@ -92,17 +92,24 @@ TEST(Page, SuggestsTheViewsThatAnswerWhatItShows) {
   MadeUp growing;
   growing.play();
   for (trace::Image& image : growing.tables.images) image.peak_rss_bytes = 0;
+  growing.show(Kind::kAlloc, Op::kNew, 112, 151, 1);
+  EXPECT_EQ(suggested_views(&growing), Views{}) << "the smaller one is still there";
+  growing = MadeUp();
+  growing.play();
+  for (trace::Image& image : growing.tables.images) image.peak_rss_bytes = 0;
+  growing.show(Kind::kAlloc, Op::kNew, 112, 151, 1);
+  growing.show(Kind::kFree, Op::kDelete, 16, 0, 0);
   EXPECT_EQ(suggested_views(&growing), Views{"growth"});
 
   MadeUp resident;
   resident.play();  // 10 MiB resident, 5 KiB of heap.
-  EXPECT_EQ(suggested_views(&resident), (Views{"rss", "growth"}));
+  EXPECT_EQ(suggested_views(&resident), Views{"rss"});
 
   MadeUp mapping;
   mapping.play();
   for (trace::Image& image : mapping.tables.images) image.peak_rss_bytes = 0;
   mapping.show(Kind::kMapping, Op::kMmap, 1 << 20, 1 << 20, 1);
-  EXPECT_EQ(suggested_views(&mapping), (Views{"mappings", "growth"}));
+  EXPECT_EQ(suggested_views(&mapping), Views{"mappings"});
 
   MadeUp threaded;
   threaded.play();
@@ -110,7 +117,7 @@ TEST(Page, SuggestsTheViewsThatAnswerWhatItShows) {
     image.peak_rss_bytes = 0;
     image.threads.push_back({ThreadId{2}, 102, "worker", 1000});
   }
-  EXPECT_EQ(suggested_views(&threaded), (Views{"threads", "growth"}));
+  EXPECT_EQ(suggested_views(&threaded), Views{"threads"});
 }
 
 // A process may begin later than the recording; what is typed for --to counts from the latter.
@@ -187,6 +194,30 @@ TEST(Page, RemarksNothingTwice) {
   EXPECT_EQ(text.find("build it with -g", first + 1), std::string::npos) << text;
 }
 
+TEST(Page, SaysHowManyProcessesItDoesNotList) {
+  MadeUp made_up;
+  for (uint32_t i = 3; i <= 9; ++i) {
+    trace::Image image;
+    image.id = ImageId{i};
+    image.pid = 100 + static_cast<int>(i);
+    image.executable = "/usr/bin/some-program-of-the-pipeline";
+    image.command = {image.executable};
+    made_up.tables.images.push_back(std::move(image));
+    made_up.accounts->image_started(made_up.tables.images.back());
+  }
+  made_up.play();
+  std::string text = page(&made_up, {.width = 80});
+  EXPECT_TRUE(has(text, "9 process images together")) << text;
+  size_t listed = 0;
+  for (size_t at = text.find("(pid "); at != text.npos; at = text.find("(pid ", at + 1)) ++listed;
+  EXPECT_LT(listed, 9u);
+  EXPECT_TRUE(has(text, "and " + std::to_string(9 - listed) + " more")) << text;
+
+  MadeUp two;
+  two.play();
+  EXPECT_FALSE(has(page(&two), " more\n"));
+}
+
 TEST(Page, SaysSoIfNothingWasAllocatedOrLost) {
   MadeUp made_up;
   made_up.tables.notes.clear();
@@ -230,6 +261,30 @@ TEST(Info, ShowsWhatIsInTheTraceAndEscapesIt) {
     EXPECT_TRUE(has(sink.text(), part)) << part << "\n" << sink.text();
 }
 
+TEST(Info, FitsTheTerminal) {
+  MadeUp made_up;
+  made_up.play();
+  for (trace::Image& image : made_up.tables.images) {
+    image.command = {"a-program-of-some-length", "with", "many", "words", "to", "be", "cut"};
+    image.modules[0].path = "/home/someone/somewhere/deep/down/in/a/tree/of/folders/lib/libapp.so";
+    image.modules[0].build_id = std::string(40, 'e');
+  }
+  auto reading = made_up.reading();
+  for (size_t width : {80, 100, 140}) {
+    StringSink sink;
+    write_info(*reading, {.width = width}, &sink);
+    for (const std::string& line : lines_of(sink.text())) {
+      if (has(line, "statically linked") || has(line, "  lost  ")) continue;  // Sentences.
+      EXPECT_LE(columns(line), width) << line;
+    }
+    EXPECT_TRUE(
+        has(sink.text(), std::string(width < 100 ? 13 : 40, 'e') + (width < 100 ? "..." : "  /")))
+        << sink.text();
+    EXPECT_TRUE(has(sink.text(), "  (gone since)")) << sink.text();
+    EXPECT_TRUE(has(sink.text(), ", exit code 3\n")) << sink.text();
+  }
+}
+
 TEST(Info, CountsNoThreadThatIsNone) {
   MadeUp made_up;
   made_up.tables.images[0].threads.push_back({ThreadId{2}, 0, "", 1000});
@@ -237,7 +292,7 @@ TEST(Info, CountsNoThreadThatIsNone) {
   auto reading = made_up.reading();
   StringSink sink;
   write_info(*reading, {}, &sink);
-  EXPECT_TRUE(has(sink.text(), "Threads (2)")) << sink.text();
+  EXPECT_TRUE(has(sink.text(), "Threads (2, and what they did after their end)")) << sink.text();
   EXPECT_FALSE(has(sink.text(), "tid 0")) << sink.text();
   EXPECT_TRUE(has(sink.text(), "no thread    what threads did after their end")) << sink.text();
 }
@@ -308,6 +363,37 @@ TEST(Words, AreCutToWidthBetweenCharacters) {
   EXPECT_EQ(cut_middle("abcdefghi", 8), "abc...hi");
   EXPECT_EQ(cut_middle("abcdefghi", 2), "..");
   EXPECT_EQ(columns("h\xc3\xa9"), 2u);
+}
+
+TEST(Words, TakeAsManyColumnsAsATerminalGivesThem) {
+  EXPECT_EQ(columns("漢字"), 4u);
+  EXPECT_EQ(columns("かな한"), 6u);
+  EXPECT_EQ(columns("🚀x"), 3u);
+  EXPECT_EQ(columns("e\u0301tude"), 5u);  // A mark of its own.
+  EXPECT_EQ(columns("naïve Ω ж"), 9u);
+  EXPECT_EQ(columns("\xff\xfe"), 2u);
+  EXPECT_EQ(cut_end("漢字漢字", 7), "漢字...");
+  EXPECT_EQ(cut_end("漢字漢字", 6), "漢...");  // No half of one.
+  EXPECT_EQ(cut_end("e\u0301e\u0301e\u0301e\u0301e\u0301", 4), "e\u0301...");
+  EXPECT_EQ(cut_beginning("漢字漢字", 6), "...字");
+  EXPECT_EQ(cut_beginning("aae\u0301bbb", 5), "...bb");
+  EXPECT_EQ(cut_beginning("abce\u0301", 3), "...");
+  EXPECT_EQ(cut_middle("漢字漢字漢字", 9), "漢...字");
+  for (size_t width : {1, 2, 3, 5, 8})
+    for (std::string_view text : {"漢字漢字漢字", "a漢b字", "🚀 🚀 e\u0301 🚀"}) {
+      EXPECT_LE(columns(cut_end(text, width)), width) << text;
+      EXPECT_LE(columns(cut_beginning(text, width)), width) << text;
+      EXPECT_LE(columns(cut_middle(text, width)), width) << text;
+      std::string all;
+      for (const std::string& line : wrapped_lines(std::string(text), width)) {
+        EXPECT_LE(columns(line), std::max<size_t>(width, 2)) << text;
+        all += line;
+      }
+      std::string words(text);
+      std::erase(all, ' ');
+      std::erase(words, ' ');
+      EXPECT_EQ(all, words);
+    }
 }
 
 TEST(Words, ShowEveryControlCharacterAsText) {
@@ -444,6 +530,49 @@ TEST(AnswerText, CutsNoWordsThatThereIsRoomFor) {
   answer.tables[0].rows[0].cells = {std::string(70, 'n')};
   EXPECT_TRUE(has(as_text(answer, 100), std::string(70, 'n')));
   for (const std::string& line : lines_of(as_text(answer, 50))) EXPECT_LE(line.size(), 50u);
+}
+
+TEST(AnswerText, CutsShortWordsLastAndLeavesNoRoomUnused) {
+  using Kind = analyze::Column::Kind;
+  analyze::Answer answer;
+  analyze::Table table;
+  table.columns = {
+      {"range", "range", Kind::kText},      {"a", "column a", Kind::kCount},
+      {"b", "b", Kind::kCount, true, true}, {"c", "c", Kind::kCount},
+      {"d", "", Kind::kText, true, true},   {"frame", "most in", Kind::kFrame, true, true}};
+  table.rows.push_back({{"512 KiB - 1 MiB", uint64_t{1'000'000}, uint64_t{22}, uint64_t{333},
+                         std::string(12, 'd'), analyze::NamedFrame{"function", "", 0, ""}}});
+  answer.tables.push_back(table);
+  std::string text = as_text(answer, 80);
+  EXPECT_TRUE(has(text, "function\n")) << text;
+  // First what may go goes, the last one first; what has no title is not told by its inner name.
+  text = as_text(answer, 64);
+  EXPECT_FALSE(has(text, "dddd") || has(text, "no room")) << text;
+  EXPECT_TRUE(has(text, "  22  333  function\n")) << text;
+  // Then the frames become narrower, and go; what there is then room for comes back.
+  text = as_text(answer, 52);
+  EXPECT_TRUE(has(text, "  1,000,000  333  function\n")) << text;
+  text = as_text(answer, 42);
+  EXPECT_TRUE(has(text, "  512 KiB - 1 MiB  1,000,000  22  333\n")) << text;
+  EXPECT_TRUE(has(text, "no room for most in: see --columns")) << text;
+  // Then others, and words only in the end.
+  text = as_text(answer, 30);
+  EXPECT_TRUE(has(text, "  512 KiB - 1 MiB  1,000,000\n")) << text;
+  text = as_text(answer, 14);
+  EXPECT_TRUE(has(text, "  512 K... MiB\n")) << text;
+}
+
+TEST(AnswerText, AlignsWhatComesAfterAFrame) {
+  analyze::Answer answer = answer_of({{"a", "", 0, ""}, {"longer_name", "load.c", 4, ""}});
+  analyze::Table& table = answer.tables[0];
+  table.columns.push_back({"peak", "peak", analyze::Column::Kind::kCount});
+  for (uint64_t i = 0; i < 2; ++i) table.rows[i].cells.emplace_back(100 * i + 5);
+  EXPECT_TRUE(has(as_text(answer, 80),
+                  "  function               peak\n"
+                  "  a                         5\n"
+                  "  longer_name  load.c:4   105\n"))
+      << as_text(answer, 80);
+  for (const std::string& line : lines_of(as_text(answer, 31))) EXPECT_LE(line.size(), 31u) << line;
 }
 
 TEST(AnswerText, ShowsStacksOnlyWhereTheyAreShown) {

@@ -49,6 +49,16 @@ struct Watched {
   void map(Op op, uint64_t address, uint64_t size, uint32_t stack, uint8_t flags = 0) {
     made_up->show(Kind::kMapping, op, address, size, stack, 1, 1, 0, flags);
   }
+  // As a terminal of 80 columns shows it.
+  std::string text() {
+    made_up->accounts->finish();
+    auto reading = made_up->reading();
+    StringSink sink;
+    write_answer(view->answer(reading.get(), query), {.width = 80, .wrap = true}, &sink);
+    for (size_t at = 0; at < sink.text().size(); at = sink.text().find('\n', at) + 1)
+      EXPECT_LE(sink.text().find('\n', at) - at, 80u) << sink.text();
+    return sink.text();
+  }
   json result() {
     made_up->accounts->finish();
     auto reading = made_up->reading();
@@ -93,7 +103,37 @@ TEST(Views, AllAnswerAnEmptyRecordingAndTheMadeUpOne) {
       json all = w.result();
       EXPECT_EQ(all["totals"]["allocations"], play ? 6 : 0);
       EXPECT_EQ(all["totals"]["peak_bytes"], play ? 5360 : 0);
+      EXPECT_EQ(all["totals"]["unmatched_frees"], play ? 1 : 0);
+      for (const char* key : {"inherited_frees", "failed", "order_violations"})
+        EXPECT_EQ(all["totals"][key], 0) << key;
     }
+}
+
+TEST(Views, AnswerTheirQuestionIn80Columns) {
+  auto has = [](const std::string& text, const char* words) {
+    EXPECT_NE(text.find(words), std::string::npos) << words << " is not in\n" << text;
+  };
+  Watched sizes("sizes");
+  for (uint64_t i = 0; i < 1200; ++i) sizes.make(0x1000 * (i + 1), i % 3 == 0 ? 100'000 : 9);
+  std::string text = sizes.text();
+  has(text, "  64 - 128 KiB ");
+  has(text, "  8 - 15 B ");
+  has(text, "live at end");
+
+  Watched threads("threads");
+  threads.made_up->tables.images[0].threads[1].name = "fifteen-letters";
+  for (uint64_t i = 1; i <= 10; ++i) threads.make(0x1000 * i, 100, 1, 2);
+  for (uint64_t i = 1; i <= 9; ++i) threads.free(0x1000 * i, i % 3 == 0 ? 2 : 1);
+  text = threads.text();
+  for (const char* words : {"frees own", "of others", "by others", "fifteen-letters (102)"})
+    has(text, words);
+
+  Watched growth("growth");
+  growth.make(0x1000, 100'001);
+  growth.change(0x1000, 0x2'000'000, 400'004);
+  growth.change(0x2'000'000, 0x3'000'000, 700'000);
+  text = growth.text();
+  for (const char* words : {" malloc 683.6 KiB ", "copied", "growths", "site"}) has(text, words);
 }
 
 TEST(Views, PeakAddsUpAndKnowsTheStack) {
@@ -179,16 +219,20 @@ TEST(Views, SizesAddUpHoweverTheyAreCut) {
     if (row["size"] == 100) hundred = row;
   EXPECT_EQ(hundred["allocations"], 2);
   EXPECT_EQ(hundred["peak_bytes"], 100);
-  EXPECT_EQ(row_of(all["classes"], "range", "128 B")["allocated_bytes"], 30);
+  EXPECT_EQ(row_of(all["classes"], "range", "128 - 255 B")["allocated_bytes"], 30);
 }
 
 TEST(Views, SizeClassesDoNotOverlap) {
   EXPECT_EQ(analyze::size_range(0), "0 B");
   EXPECT_EQ(analyze::size_range(1), "1 B");
-  EXPECT_EQ(analyze::size_range(10), "512 B to 1023 B");
-  EXPECT_EQ(analyze::size_range(11), "1.0 KiB to below 2.0 KiB");
-  EXPECT_EQ(analyze::size_range(12), "2.0 KiB to below 4.0 KiB");
-  EXPECT_EQ(analyze::size_range(64), "8.0 EiB and more");
+  EXPECT_EQ(analyze::size_range(10), "512 - 1023 B");
+  EXPECT_EQ(analyze::size_range(11), "1 - 2 KiB");
+  EXPECT_EQ(analyze::size_range(12), "2 - 4 KiB");
+  EXPECT_EQ(analyze::size_range(20), "512 KiB - 1 MiB");
+  EXPECT_EQ(analyze::size_range(21), "1 - 2 MiB");
+  EXPECT_EQ(analyze::size_range(60), "512 PiB - 1 EiB");
+  EXPECT_EQ(analyze::size_range(63), "4 - 8 EiB");
+  EXPECT_EQ(analyze::size_range(64), "8 EiB and more");
 }
 
 TEST(Views, SizesObeyAFilter) {
@@ -287,6 +331,26 @@ TEST(Views, RssIsExplainedToTheLastByte) {
   for (const json& row : all["slots"])
     highest = std::max(highest, row["requested_bytes"].get<uint64_t>());
   EXPECT_EQ(highest, all["totals"]["peak_bytes"]);
+}
+
+TEST(Views, RssOverTimeIsWhatWasLastSeenAndSaysWhatNobodySaw) {
+  Watched w("rss");
+  w.made_up->tables.images[0].rss = {
+      {5'000'000, 30 << 20}, {5'300'000, 20 << 20}, {19'000'000, 40 << 20}};
+  w.made_up->tables.images[0].peak_rss_bytes = (40 << 20) + 4096;
+  w.make(16, 1000);
+  w.made_up->tick += 20'000'000;
+  w.make(32, 1);
+  json all = w.result();
+  std::vector<json> resident;
+  for (const json& row : all["slots"])
+    if (resident.empty() || resident.back() != row["resident_bytes"])
+      resident.push_back(row["resident_bytes"]);
+  EXPECT_EQ(resident, (std::vector<json>{nullptr, 30 << 20, 20 << 20, 40 << 20}));
+  std::string notes = all["notes"].dump();
+  EXPECT_NE(notes.find("empty before the first sample"), notes.npos) << notes;
+  EXPECT_NE(notes.find("that of the one before"), notes.npos) << notes;
+  EXPECT_NE(notes.find("The kernel saw more between two samples"), notes.npos) << notes;
 }
 
 TEST(Views, RssShowsAHeapThatNobodyTouches) {

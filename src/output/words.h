@@ -32,7 +32,8 @@ std::string cut_beginning(std::string_view printable_text, size_t width);
 std::vector<std::string> wrapped_lines(std::string text, size_t width);
 
 std::string cut_middle(std::string_view printable_text, size_t width);
-// Columns of printable() text: its characters. Wide ones are taken for one.
+// Columns of printable() text on a terminal: two for wide characters (CJK, emoji), none for marks
+// that stand on others.
 size_t columns(std::string_view printable_text);
 
 // As the shell reads it back.

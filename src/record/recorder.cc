@@ -171,9 +171,17 @@ void record_aligned_block(ThreadState* t, Op op, uintptr_t frame, void* block, s
   end_recording(t);
 }
 
+// libstdc++ rounds up what an aligned operator new asks aligned_alloc for; the program asked for
+// less. (Of nothing it makes 1 byte, which is what a plain new of nothing is recorded as, too.)
+static size_t asked_for(const ThreadState* t, size_t size) {
+  size_t asked = t->size ? t->size : 1;
+  size_t most = (size_t{1} << t->alignment_log2) - 1;
+  return size == ((asked + most) & ~most) ? asked : size;
+}
+
 void record_block_of_outer(ThreadState* t, void* block, size_t size) {
   if (wire::is_aligned(t->op))
-    record_aligned_block(t, t->op, t->outer, block, size, t->alignment_log2);
+    record_aligned_block(t, t->op, t->outer, block, asked_for(t, size), t->alignment_log2);
   else
     record_block(t, t->op, t->outer, block, size);
 }
@@ -266,6 +274,7 @@ Nested enter_nested(Op op, uintptr_t frame, void* freeing) {
                    .outer_state = t,
                    .outer = t->outer,
                    .inner = t->inner,
+                   .size = t->size,
                    .block = t->block,
                    .op = t->op,
                    .inner_hooks = t->inner_hooks,
@@ -327,6 +336,7 @@ void leave_nested(const Nested& nested) {
     return;
   }
   t->inner = nested.inner;
+  t->size = nested.size;
   t->block = nested.block;
   t->op = nested.op;
   t->inner_hooks = nested.inner_hooks;

@@ -104,6 +104,7 @@ struct Nested {
   // To be put back when an independent call ends.
   ThreadState* outer_state = nullptr;
   uintptr_t outer = 0, inner = 0;
+  size_t size = 0;
   void* block = nullptr;
   Op op = Op::kMalloc;
   uint8_t inner_hooks = 0;

@@ -67,7 +67,8 @@ struct TrackCounts {
   Work decoding, rehearsing;
   Timed touches;
   Timed groups[kCallGroups];
-  Timed sizes[kSizeClasses];  // Of allocations.
+  // By the bytes asked for; of free, by those of the block.
+  Timed sizes[kCallGroups][kSizeClasses];
   uint64_t histogram[kCallGroups][kCycleBuckets] = {};
 };
 
@@ -102,7 +103,8 @@ struct alignas(64) Board {
   char library[256] = {};              // Where its malloc is from.
   std::atomic<int64_t> ideal = 0;      // Bytes asked for and not yet freed ...
   std::atomic<int64_t> max_ideal = 0;  // ... and the most there were.
-  uint64_t wall_ns = 0;
+  uint64_t setup_ns = 0;               // In which the heap was built up; then ...
+  uint64_t wall_ns = 0;                // ... what counts.
   double cycles_per_ns = 0;
   uint64_t timing_cycles = 0;  // What it costs to take a time; taken off.
   std::atomic<uint64_t> trims = 0;

@@ -16,16 +16,6 @@ constexpr double kNoise = 0.02;
 constexpr double kNoiseOfOne = 0.10;
 constexpr double kAlike = 0.05;  // Nearer than that, nobody minds.
 
-template <typename Figure>
-Spread spread(const Contender& contender, Figure&& figure) {
-  std::vector<double> values;
-  for (const Trial& trial : contender.trials)
-    if (trial.error.empty()) values.push_back(static_cast<double>(figure(trial)));
-  if (values.empty()) return {};
-  std::ranges::sort(values);
-  return {values.front(), values[values.size() / 2], values.back()};
-}
-
 bool differ(const Spread& a, const Spread& b, bool repeated) {
   double most = std::max(a.median, b.median);
   if (most <= 0) return false;
@@ -61,17 +51,22 @@ const Trial* Contender::first_error() const {
   return found == trials.end() ? nullptr : &*found;
 }
 
-Spread allocator_time(const Contender& contender) {
-  return spread(contender, [](const Trial& trial) { return trial.allocator_ns; });
+Spread spread(const Contender& contender, uint64_t Trial::* figure) {
+  std::vector<double> values;
+  for (const Trial& trial : contender.trials)
+    if (trial.error.empty()) values.push_back(static_cast<double>(trial.*figure));
+  if (values.empty()) return {};
+  std::ranges::sort(values);
+  return {values.front(), values[values.size() / 2], values.back()};
 }
-Spread wall_time(const Contender& contender) {
-  return spread(contender, [](const Trial& trial) { return trial.wall_ns; });
+Spread allocator_time(const Contender& contender) {
+  return spread(contender, &Trial::allocator_ns);
 }
 Spread heap_rss(const Contender& contender) {
-  return spread(contender, [](const Trial& trial) { return trial.heap_max_rss_bytes; });
+  return spread(contender, &Trial::heap_max_rss_bytes);
 }
 
-Comparison compare(const std::vector<Contender>& contenders) {
+Comparison compare(const std::vector<Contender>& contenders, std::string_view uses) {
   Comparison result;
   bool repeated = true;
   for (size_t i = 0; i < contenders.size(); ++i) {
@@ -88,6 +83,9 @@ Comparison compare(const std::vector<Contender>& contenders) {
   if (result.by_time.size() < 2) return result;
 
   result.reference = std::ranges::min(result.by_time);
+  for (size_t i : result.by_time)
+    if (contenders[i].setup.allocator == uses && contenders[i].setup.tunables.empty())
+      result.reference = i;
   const Contender& base = contenders[*result.reference];
   // Who refuses is quick about it, and needs little.
   auto refuses = [&contenders](size_t i) {

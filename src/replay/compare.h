@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "replay/trial.h"
@@ -30,17 +31,20 @@ struct Spread {
   // Half the distance between the outer ones, as a share of the middle.
   double share() const { return median > 0 ? (high - low) / 2 / median : 0; }
 };
+// Of the runs without an error. Each figure's middle is found by the same rule, so what is at
+// most another in every run is so here.
+Spread spread(const Contender& contender, uint64_t Trial::* figure);
 Spread allocator_time(const Contender& contender);
-Spread wall_time(const Contender& contender);
 Spread heap_rss(const Contender& contender);
 
 struct Comparison {
   std::vector<size_t> by_time;  // Contenders without an error, the best first.
   std::vector<size_t> by_memory;
-  std::optional<size_t> reference;  // What the others are compared with: the first of them all.
+  std::optional<size_t> reference;  // What the others are compared with.
   std::string advice;               // In a sentence or two.
 };
-// The reference is the first contender that ran.
-Comparison compare(const std::vector<Contender>& contenders);
+// The reference is what the program `uses` already, if it is among those that ran, else the first
+// of them.
+Comparison compare(const std::vector<Contender>& contenders, std::string_view uses = {});
 
 }  // namespace malloscope::replay

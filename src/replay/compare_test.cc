@@ -58,6 +58,31 @@ TEST(Compare, WhoRefusesIsNotRecommended) {
   EXPECT_NE(found.advice.find("b did not have the memory"), std::string::npos) << found.advice;
 }
 
+TEST(Compare, WhatIsUsedAlreadyIsNotRecommended) {
+  std::vector<Contender> contenders = {contender("a", {100, 101, 102}, {80, 80, 80}),
+                                       contender("b", {50, 51, 52}, {80, 80, 80}),
+                                       contender("b", {40, 41, 42}, {80, 80, 80})};
+  contenders[2].setup.tunables = "setting=1";
+  Comparison found = compare(contenders, "b");
+  EXPECT_EQ(found.reference, 1u);
+  EXPECT_TRUE(found.advice.starts_with("For time try b setting=1: against b,")) << found.advice;
+  contenders.pop_back();
+  EXPECT_TRUE(compare(contenders, "b").advice.starts_with("Stay with b")) << found.advice;
+  EXPECT_EQ(compare(contenders, "not there").reference, 0u);
+}
+
+TEST(Spread, KeepsTheOrderOfFigures) {
+  // The run of the median time is the second one, which is not that of the median memory.
+  Contender made = contender("a", {100, 110, 120, 130}, {50, 90, 60, 55});
+  uint64_t at_end[] = {40, 90, 30, 20};
+  for (size_t i = 0; i < 4; ++i) made.trials[i].heap_end_rss_bytes = at_end[i];
+  made.trials.push_back({});
+  made.trials.back().error = "it crashed";
+  EXPECT_EQ(heap_rss(made).median, 60);
+  EXPECT_EQ(spread(made, &Trial::heap_end_rss_bytes).median, 40);
+  EXPECT_EQ(spread(made, &Trial::heap_end_rss_bytes).high, 90);
+}
+
 TEST(Tunables, ThatWouldDoNothingAreRefused) {
   for (const char* words :
        {"glibc.malloc.nothere=1", "glibc.mallok.arena_max=1", "glibc.malloc.arena_max=many",

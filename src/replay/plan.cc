@@ -183,6 +183,7 @@ class TrackPlanner : public Planner {
           ++tail_.failed_calls;
           return true;
         }
+        make_room(event);
         PlannedBlock block = {.address = event.address};
         make(track, kind_of(event.op), event.size, alignment_log2(event), tick, &block);
         put(block, event.tick);
@@ -241,6 +242,7 @@ class TrackPlanner : public Planner {
       ideal_ -= old->size;
       return;
     }
+    make_room(event);
     uint64_t size = asked(event.size);
     bool fresh = !old;
     PlannedBlock block = fresh ? PlannedBlock{} : *old;
@@ -286,16 +288,26 @@ class TrackPlanner : public Planner {
     end_overdue(tick);
   }
 
-  // Freed by who made them, as nobody knows who did.
+  // What is lost was freed before its address was given out, so that the two never count together.
+  void make_room(const Event& event) {
+    if (std::optional<PlannedBlock> lost = blocks_.take_lost(event.address)) [[unlikely]]
+      end(*lost, event.tick);
+  }
+
   void end_overdue(uint64_t tick) {
     blocks_.end_overdue(tick, [&](const PlannedBlock& block) {
       --tail_.inversions;
-      ++tail_.missing_frees;
-      pools_.put(block.track, block.slot);
-      append_call(block.track,
-                  {.kind = OpKind::kFree, .slot = block.slot, .tick = since_start(tick)});
-      ideal_ -= block.size;
+      end(block, tick);
     });
+  }
+
+  // Freed by who made it, as nobody knows who did.
+  void end(const PlannedBlock& block, uint64_t tick) {
+    ++tail_.missing_frees;
+    pools_.put(block.track, block.slot);
+    ideal_ -= block.size;
+    append_call(block.track,
+                {.kind = OpKind::kFree, .slot = block.slot, .tick = since_start(tick)});
   }
 
   bool is_alone(ImageId image) const {

@@ -42,6 +42,10 @@ class PlannedBlocks {
   explicit PlannedBlocks(bool one_thread = false)
       : patience_(one_thread ? 0 : Untangler::kWindow + 1) {}
 
+  // The block at that address, if its free must be missing: it cannot come any more.
+  std::optional<PlannedBlock> take_lost(uint64_t address) {
+    return patience_ == 0 && find(address) ? take(address) : std::nullopt;
+  }
   // Whether there was none at that address.
   bool put(const PlannedBlock& block, uint64_t tick);
   // The oldest at that address.

@@ -9,10 +9,10 @@ namespace malloscope::replay {
 using wire::Event;
 using wire::Kind;
 
-ImageId Survey::busiest(std::optional<int> pid) const {
+ImageId Survey::busiest(const std::function<bool(const trace::Image&)>& wanted) const {
   ImageId best = ImageId::kNone;
   for (uint32_t i = 1; i < images.size(); ++i)
-    if ((!pid || tables.image(ImageId{i}).pid == *pid) && images[i].calls > 0 &&
+    if (images[i].calls > 0 && wanted(tables.image(ImageId{i})) &&
         (best == ImageId::kNone || images[i].calls > images[raw(best)].calls))
       best = ImageId{i};
   return best;

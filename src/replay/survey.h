@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,8 +27,8 @@ struct Survey {
   std::vector<ImageSpan> images;  // By id.
 
   void add(std::span<const wire::Event> events);
-  // The image with most calls, of those of that process if one is given; kNone if there is none.
-  ImageId busiest(std::optional<int> pid) const;
+  // The image with most calls, of those that are wanted; kNone if there is none.
+  ImageId busiest(const std::function<bool(const trace::Image&)>& wanted) const;
 };
 using Progress = std::function<void(double)>;
 Result<Survey> survey(const std::string& trace, Progress progress = {});

@@ -305,8 +305,8 @@ void add_up(const Board& board, Trial* trial) {
     for (int k = 0; k < kCallGroups; ++k) {
       add(&all->groups[k], track.groups[k]);
       for (int b = 0; b < kCycleBuckets; ++b) all->histogram[k][b] += track.histogram[k][b];
+      for (int s = 0; s < kSizeClasses; ++s) add(&all->sizes[k][s], track.sizes[k][s]);
     }
-    for (int k = 0; k < kSizeClasses; ++k) add(&all->sizes[k], track.sizes[k]);
   }
   for (int k = 0; k < kCallKinds; ++k) {
     trial->groups[static_cast<int>(group_of(static_cast<OpKind>(k)))].calls += all->calls[k];
@@ -326,8 +326,9 @@ void add_up(const Board& board, Trial* trial) {
     figures.p99_cycles = percentile(all->histogram[k], all->groups[k].weight, 0.99);
     allocator_cycles += figures.mean_cycles * static_cast<double>(figures.calls);
   }
-  for (int k = 0; k < kSizeClasses; ++k)
-    trial->sizes[k] = {all->sizes[k].weight, mean(all->sizes[k])};
+  for (int k = 0; k < kCallGroups; ++k)
+    for (int s = 0; s < kSizeClasses; ++s)
+      trial->sizes[k][s] = {all->sizes[k][s].weight, mean(all->sizes[k][s])};
   trial->allocator_ns = ns(allocator_cycles);
   trial->touch_ns = ns(mean(all->touches) * static_cast<double>(trial->calls));
   trial->cpu_ns = all->cpu_ns;
@@ -400,6 +401,7 @@ Trial run_trial(const WorkloadReader& workload, const Setup& setup, const TrialO
     if (trial.samples.size() >= 16 * kMostSamples)
       trial.samples = thin_out(trial.samples, 8 * kMostSamples);
   };
+  if (trial.knows_memory) trial.samples.push_back({0, 0, before.vm, 0});
   player.set(State::kGo);
   if (!wait_for(State::kDone, [&] {
         sleep_ns(options.interval_ns);
@@ -409,6 +411,7 @@ Trial run_trial(const WorkloadReader& workload, const Setup& setup, const TrialO
   look();
   Memory after = memory_of(player.pid());
   trial.library = board.library;
+  trial.setup_ns = board.setup_ns;
   trial.wall_ns = board.wall_ns;
   trial.trims = board.trims.load();
   trial.can_trim = board.can_trim != 0;

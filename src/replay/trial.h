@@ -26,7 +26,7 @@ struct TrialOptions {
 
 // What was seen at one moment.
 struct Sample {
-  uint64_t time_ns = 0;    // Since the beginning.
+  uint64_t time_ns = 0;    // Since the player was let go: with `setup_ns`.
   uint64_t rss_bytes = 0;  // Of the heap: without the player's own.
   uint64_t vm_bytes = 0;
   uint64_t ideal_bytes = 0;
@@ -42,7 +42,8 @@ struct CallFigures {
 struct Trial {
   std::string error;  // Empty if there is none; a sentence.
   std::string library;
-  uint64_t wall_ns = 0;
+  uint64_t setup_ns = 0;  // In which the heap was built up.
+  uint64_t wall_ns = 0;   // Without that.
   uint64_t cpu_ns = 0;
   uint64_t allocator_ns = 0;
   uint64_t touch_ns = 0;
@@ -53,7 +54,8 @@ struct Trial {
   struct SizeFigures {
     uint64_t calls = 0;  // Estimated from those timed.
     double mean_cycles = 0;
-  } sizes[kSizeClasses];
+  };
+  SizeFigures sizes[kCallGroups][kSizeClasses];  // As board.h has them.
   uint64_t calls = 0;
   uint64_t failed = 0;
   uint64_t slow_waits = 0;

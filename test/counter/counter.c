@@ -15,6 +15,7 @@
 // Slots of the table are claimed by compare-and-swap and an address has one
 // owner at a time, so threads and signal handlers need no lock.
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -54,6 +55,9 @@ struct Image {
   struct Slot *slots;
   _Atomic int begun;
 };
+
+// What the aligned operator new that is under way was asked for; 0 if there is none.
+static __thread __attribute__((tls_model("initial-exec"))) size_t asked_of_new;
 
 enum { kSlotBits = 25 };
 static const uintptr_t kDead = 1;  // A slot that was in use: searches go on behind it.
@@ -218,8 +222,28 @@ void *memalign(size_t alignment, size_t size) {
 
 void *aligned_alloc(size_t alignment, size_t size) {
   CALL(aligned_alloc);
-  return allocated(t, __libc_memalign(alignment, size), size);
+  size_t asked = asked_of_new, counted = size;
+  if (asked && alignment && size == (asked + alignment - 1) / alignment * alignment)
+    counted = asked;
+  return allocated(t, __libc_memalign(alignment, size), counted);
 }
+
+// libstdc++'s own do the work, and round up what they ask aligned_alloc for.
+#define ALIGNED_NEW(symbol, PARAMETERS, ...)                          \
+  void *symbol PARAMETERS {                                           \
+    static void *(*_Atomic next)PARAMETERS;                           \
+    if (!next) next = (void *(*)PARAMETERS)dlsym(RTLD_NEXT, #symbol); \
+    asked_of_new = size ? size : 1;                                   \
+    void *block = next(__VA_ARGS__);                                  \
+    asked_of_new = 0;                                                 \
+    return block;                                                     \
+  }
+ALIGNED_NEW(_ZnwmSt11align_val_t, (size_t size, size_t alignment), size, alignment)
+ALIGNED_NEW(_ZnamSt11align_val_t, (size_t size, size_t alignment), size, alignment)
+ALIGNED_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t,
+            (size_t size, size_t alignment, const void *nothrow), size, alignment, nothrow)
+ALIGNED_NEW(_ZnamSt11align_val_tRKSt9nothrow_t,
+            (size_t size, size_t alignment, const void *nothrow), size, alignment, nothrow)
 
 int posix_memalign(void **result, size_t alignment, size_t size) {
   CALL(posix_memalign);

@@ -2,8 +2,9 @@
 // Blocks of every aligned entry point, of alignments that their addresses do not give away: those
 // of up to a page lie at better places than asked for now and then, and some ask for more.
 //
-// expect: calls memalign=7 aligned_alloc=2 posix_memalign=2 new_aligned=4 new_array_aligned=3
+// expect: calls memalign=7 aligned_alloc=2 posix_memalign=2 new_aligned=6 new_array_aligned=5
 // expect: blocks allocations=14 live_blocks=14
+// expect: odd_sizes allocations=4 allocated_bytes=1004
 // expect: totals failed=3
 // counter: off
 
@@ -40,6 +41,14 @@ OPAQUE static void blocks() {
   check(malloc(1007), 16);
 }
 
+// Counted as asked for; libstdc++ asks aligned_alloc for whole alignments.
+OPAQUE static void odd_sizes() {
+  check(::operator new(700, std::align_val_t{128}), 128);
+  check(::operator new(101, std::align_val_t{256}, std::nothrow), 256);
+  check(::operator new[](102, std::align_val_t{64}), 64);
+  check(::operator new[](101, std::align_val_t{16}, std::nothrow), 16);
+}
+
 OPAQUE static void failures() {
   volatile size_t huge = SIZE_MAX / 2 + 1;
   void *p = nullptr;
@@ -70,6 +79,7 @@ OPAQUE static void second_try() {
 
 int main() {
   blocks();
+  odd_sizes();
   failures();
   second_try();
   say("aligned ok\n");

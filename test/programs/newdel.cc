@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every form of operator new and delete, called as functions so that none is
 // elided (F29). libstdc++ rounds what it asks aligned_alloc for up to the
-// alignment, and that is what counts: 128 for 100.
+// alignment, but what the program asks for counts: 100, not 128.
 //
 // expect: calls new=2 new_array=2 new_aligned=2 new_array_aligned=2
 // expect: calls delete=3 delete_array=3 delete_aligned=3 delete_array_aligned=3
-// expect: all_forms allocations=8 allocated_bytes=914 live_blocks=0
+// expect: all_forms allocations=8 allocated_bytes=806 live_blocks=0
 
 #include <new>
 

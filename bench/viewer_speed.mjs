@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long the viewer's page takes, in headless Chromium, on a real trace:
+//
+//     node bench/viewer_speed.mjs MALLOSCOPE TRACE [--cold]
+//
+// From the command to the figures on the page (with --cold, without an index); from a change of the
+// range, the metric or the stack text to the repainted flame graph; frames while zooming and
+// hovering; and the server's memory. Prints a row of a table for each.
+
+import { spawn } from "node:child_process";
+import fs from "node:fs";
+import { createRequire } from "node:module";
+
+const { chromium } = createRequire(new URL("../test/browser/", import.meta.url))("playwright-core");
+const [malloscope, trace, cold] = process.argv.slice(2);
+if (cold) fs.rmSync(`${trace}.index`, { force: true });
+
+const began = performance.now();
+const server = spawn(malloscope, ["view", trace, "--no-open"], { stdio: ["ignore", "pipe", "inherit"] });
+const url = await new Promise((got) => server.stdout.once("data", (text) => got(String(text).trim())));
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+const page = await browser.newPage({ viewport: { width: 1600, height: 900 } });
+page.on("pageerror", (error) => console.error(error.message));
+// The flame graph says when it was painted last.
+await page.addInitScript(() => {
+  window.painted = 0;
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (...words) {
+    if (this.canvas.className === "flame-canvas") window.painted = performance.now();
+    return write.apply(this, words);
+  };
+});
+
+const row = (what, amount) => console.log(`| ${what} | ${amount} |`);
+const sorted = (list) => [...list].sort((a, b) => a - b);
+const spread = (list) => {
+  const all = sorted(list);
+  return `${Math.round(all[Math.floor(all.length / 2)])} ms (${Math.round(all[0])} to ${Math.round(all.at(-1))})`;
+};
+
+try {
+  await page.goto(url);
+  await page.waitForSelector(".figure-number", { timeout: 600_000 });
+  row(`command to first figures, ${cold ? "without an" : "with a warm"} index`,
+    `${((performance.now() - began) / 1000).toFixed(2)} s`);
+  await page.goto(`${url}#view=flame`);
+  await page.waitForFunction(() => window.painted > 0, null, { timeout: 600_000 });
+  await page.waitForTimeout(6_000);  // What the server does when nobody asks is done.
+
+  const repaint = (hash) => page.evaluate(async (hash) => {
+    const asked = performance.now();
+    location.hash = hash;
+    while (window.painted < asked) await new Promise((next) => setTimeout(next, 2));
+    await new Promise((next) => setTimeout(next, 400));  // The last of several paints.
+    return window.painted - asked;
+  }, hash);
+  const times = { range: [], metric: [], "stack text": [] };
+  for (let i = 1; i <= 9; ++i) {
+    times.range.push(await repaint(`#view=flame&metric=allocated&from=${i * 5}.3%25&to=${100 - i * 4}.1%25`));
+    times.metric.push(await repaint(`#view=flame&metric=${["live", "peak", "allocations"][i % 3]}&to=${i * 9}.7%25`));
+    times["stack text"].push(await repaint(`#view=flame&where=${["left", "-main", "right or leaf"][i % 3]}&to=${50 + i}.0%25`));
+  }
+  for (const [what, list] of Object.entries(times)) row(`repaint after another ${what}`, spread(list));
+
+  const frames = (what) => page.evaluate(async (what) => {
+    const host = document.querySelector(".flame-host"), box = host.getBoundingClientRect(), found = [];
+    const frame = () => new Promise((next) => requestAnimationFrame(next));
+    let last = await frame();
+    for (let i = 0; i < 160; ++i) {
+      const at = {
+        clientX: box.left + box.width * (0.3 + 0.4 * Math.abs(Math.sin(i / 23))),
+        clientY: box.top + box.height * (0.2 + 0.6 * Math.abs(Math.sin(i / 17))),
+        bubbles: true, cancelable: true,
+      };
+      if (what === "hover") host.dispatchEvent(new PointerEvent("pointermove", at));
+      else host.dispatchEvent(new WheelEvent("wheel", { ...at, ...(what === "zoom" ? { deltaY: i % 80 < 40 ? -60 : 60 } : { deltaX: i % 40 < 20 ? 60 : -60 }) }));
+      const now = await frame();
+      found.push(now - last);
+      last = now;
+    }
+    return found;
+  }, what);
+  for (const what of ["zoom", "pan", "hover"]) {
+    const all = sorted(await frames(what));
+    row(`frames: ${what}`,
+      `p50 ${all[80].toFixed(0)}, p95 ${all[152].toFixed(0)} ms`);
+  }
+  const status = fs.readFileSync(`/proc/${server.pid}/status`, "utf8");
+  row("server's memory, at most", `${Math.round(Number(/VmHWM:\s*(\d+)/.exec(status)[1]) / 1024)} MiB`);
+} finally {
+  await browser.close();
+  server.kill();
+}

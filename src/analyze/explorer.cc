@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+// A question has three parts, each kept apart since one mostly changes alone: which range, threads
+// and sizes (amounts of all rows), which stacks (a bit for each row), and which frames of them are
+// shown (the tree and the groups).
+
+#include "analyze/explorer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analyze/row_selector.h"
+#include "analyze/symbol_naming.h"
+
+namespace malloscope::analyze {
+namespace {
+
+// Words can have anything in them but this.
+constexpr char kEnd = '\0';
+
+void add(std::string* key, const std::string& word) { *key += word + kEnd; }
+void add(std::string* key, const std::vector<std::string>& words) {
+  for (const std::string& word : words) add(key, word);
+  *key += kEnd;
+}
+
+std::string cells_key(const QueryWords& words) {
+  std::string key;
+  if (words.selection.pid) key += std::to_string(*words.selection.pid);
+  if (words.selection.image) key += 'i' + std::to_string(raw(*words.selection.image));
+  key += kEnd;
+  add(&key, words.threads), add(&key, words.min_size), add(&key, words.max_size);
+  return key;
+}
+
+bool is_counted(Metric metric) {
+  return metric != Metric::kLifetime && metric != Metric::kOverhead &&
+         metric != Metric::kAllocatorTime;
+}
+
+// Which amounts a metric is made of.
+IndexSums::Wanted parts_of(Metric metric) {
+  IndexSums::Wanted wanted = {};
+  switch (metric) {
+    case Metric::kCalls:
+      wanted[IndexSums::kReallocations] = true;
+      [[fallthrough]];
+    case Metric::kAllocations:
+      wanted[IndexSums::kAllocations] = true;
+      break;
+    case Metric::kAllocated:
+      wanted[IndexSums::kAllocatedBytes] = true;
+      break;
+    case Metric::kLive:
+      wanted[IndexSums::kLiveBytes] = true;
+      break;
+    case Metric::kPeak:
+      wanted[IndexSums::kPeakBytes] = true;
+      break;
+    case Metric::kTemporary:
+      wanted[IndexSums::kTemporary] = true;
+      break;
+    case Metric::kLifetime:
+    case Metric::kOverhead:
+    case Metric::kAllocatorTime:
+      break;
+  }
+  return wanted;
+}
+
+uint64_t& part_of(Amounts& amounts, size_t part) {
+  switch (part) {
+    case IndexSums::kAllocations:
+      return amounts.allocations;
+    case IndexSums::kReallocations:
+      return amounts.reallocations;
+    case IndexSums::kTemporary:
+      return amounts.temporary;
+    case IndexSums::kAllocatedBytes:
+      return amounts.allocated_bytes;
+    case IndexSums::kLiveBytes:
+      return amounts.live_bytes;
+    case IndexSums::kLiveBlocks:
+      return amounts.live_blocks;
+    default:
+      return amounts.peak_bytes;
+  }
+}
+
+uint64_t& timed_part(Amounts& amounts, Metric metric) {
+  return metric == Metric::kLifetime   ? amounts.lifetime_ns
+         : metric == Metric::kOverhead ? amounts.overhead_bytes
+                                       : amounts.allocator_ns;
+}
+
+// Of the rows that count.
+Amounts sum_of(const Explorer::Amounted& amounts, Metric metric) {
+  Amounts sum;
+  for (size_t part = 0; part < IndexSums::kAmounts; ++part)
+    for (uint64_t amount : amounts.counted[part]) part_of(sum, part) += amount;
+  for (uint64_t amount : amounts.timed) timed_part(sum, metric) += amount;
+  return sum;
+}
+
+std::string range_key(const Explorer::Question& question) {
+  std::string key = cells_key(question.words);
+  add(&key, question.words.from), add(&key, question.words.to);
+  key += question.query.tally.only_made_in_window ? 'm' : ' ';
+  if (!is_counted(question.metric)) key += metric_name(question.metric);
+  return key;
+}
+
+std::string stacks_key(const QueryWords& words) {
+  std::string key;
+  add(&key, words.modules), add(&key, words.focus), add(&key, words.ignore);
+  add(&key, words.types), add(&key, words.where);
+  return key;
+}
+
+std::string frames_key(const QueryWords& words) {
+  std::string key;
+  add(&key, words.hide), add(&key, words.only_under), add(&key, words.renames);
+  add(&key, words.cut_above), add(&key, words.cut_below), add(&key, words.folds);
+  add(&key, words.rules);
+  key += words.full_names ? 'f' : ' ';
+  return key;
+}
+
+bool is_about_all_cells(const Query& query) {
+  return query.selection.is_all() && query.threads.empty() && query.tally.min_size == 0 &&
+         query.tally.max_size == UINT64_MAX;
+}
+
+// What the question says of frames alone.
+Query about_frames(const Query& query) {
+  Query frames = query;
+  frames.threads.clear();
+  frames.frames = {};
+  frames.frames.hide = query.frames.hide;
+  frames.frames.only_under = query.frames.only_under;
+  return frames;
+}
+
+}  // namespace
+
+Amounts Explorer::Amounted::at(size_t row, Metric metric) const {
+  Amounts amounts;
+  for (size_t part = 0; part < IndexSums::kAmounts; ++part)
+    if (!counted[part].empty()) part_of(amounts, part) = counted[part][row];
+  if (!timed.empty()) timed_part(amounts, metric) = timed[row];
+  return amounts;
+}
+
+uint64_t Explorer::Amounted::value(size_t row, Metric metric) const {
+  if (!timed.empty()) return timed[row];
+  uint64_t sum = 0;
+  IndexSums::Wanted parts = parts_of(metric);
+  for (size_t part = 0; part < IndexSums::kAmounts; ++part)
+    if (parts[part]) sum += counted[part][row];
+  return sum;
+}
+
+Result<Explorer::Question> Explorer::Question::make(const QueryWords& words, Metric metric) {
+  Question question;
+  question.words = words;
+  question.metric = metric;
+  Result<Query> query = query_of(words);
+  if (!query) return std::unexpected(query.error());
+  question.query = std::move(*query);
+  ask_for(metric, &question.query);
+  return question;
+}
+
+Result<std::unique_ptr<Explorer>> Explorer::open(const std::string& path, const Query& query,
+                                                 const Progress& progress) {
+  Result<trace::Overview> overview = trace::overview(path);
+  if (!overview) return std::unexpected(overview.error());
+  std::unique_ptr<Explorer> explorer(new Explorer);
+  explorer->path_ = path;
+  explorer->overview_ = *overview;
+  auto reading = [&](double share) { progress("reading events", share); };
+  auto naming = [&](double share) { progress("looking up names", share); };
+  if (std::optional<IndexedTrace> opened =
+          open_indexed(path, *overview, IndexAs::kFileOrMemory, reading)) {
+    if (auto accounts = opened->index->answer(opened->tables, {}, {}, {})) {
+      auto names = std::make_unique<SymbolNaming>(query, opened->tables.names, naming);
+      opened->tables.names = decltype(opened->tables.names)();
+      explorer->index_ = std::move(opened->index);
+      explorer->reading_ = std::make_unique<Reading>(path, std::move(opened->tables),
+                                                     std::move(accounts), std::move(names));
+    }
+  }
+  if (!explorer->reading_) {
+    Result<std::unique_ptr<Reading>> read = Reading::open(path, query, {reading, {}, naming});
+    if (!read) return std::unexpected(read.error());
+    explorer->reading_ = std::move(*read);
+  }
+  for (const trace::Image& image : explorer->reading_->tables().images)
+    explorer->row_of_.emplace_back(image.stacks.bound(), kNobody);
+  explorer->reading_->for_each_row([&](const Row& row) {
+    std::vector<uint32_t>& rows = explorer->row_of_[raw(row.image) - 1];
+    if (raw(row.stack) >= rows.size()) rows.resize(raw(row.stack) + size_t{1}, kNobody);
+    rows[raw(row.stack)] = static_cast<uint32_t>(explorer->rows_.size());
+    explorer->rows_.push_back({row.image, row.stack});
+  });
+  explorer->reading_->frames();  // Names now, while somebody sees how far that is.
+  if (explorer->index_) {
+    for (const IndexCell& cell : explorer->index_->cells())
+      explorer->row_of_cell_.push_back(explorer->row_of(cell.image, cell.stack));
+    explorer->all_sums_ = std::make_unique<IndexSums>(
+        explorer->index_.get(), explorer->row_of_cell_, explorer->rows_.size());
+  }
+  return explorer;
+}
+
+uint32_t Explorer::row_of(ImageId image, StackId stack) const {
+  if (raw(image) == 0 || raw(image) > row_of_.size()) return kNobody;
+  const std::vector<uint32_t>& rows = row_of_[raw(image) - 1];
+  return raw(stack) < rows.size() ? rows[raw(stack)] : kNobody;
+}
+
+bool Explorer::prepare() { return all_sums_ && all_sums_->prepare(); }
+
+IndexSums& Explorer::sums_of(const Question& question) {
+  const Query& query = question.query;
+  if (is_about_all_cells(query)) return *all_sums_;
+  std::string key = cells_key(question.words);
+  if (auto* kept = some_sums_.find(key)) return **kept;
+  unsigned smallest = size_class(query.tally.min_size);
+  unsigned largest = size_class(query.tally.max_size);
+  std::vector<std::vector<int8_t>> is_thread(reading_->tables().images.size());
+  std::vector<uint32_t> row_of_cell = row_of_cell_;
+  for (size_t i = 0; i < row_of_cell.size(); ++i) {
+    const IndexCell& cell = index_->cells()[i];
+    const trace::Image& image = reading_->tables().image(cell.image);
+    bool counts = query.selection.contains(image) && cell.size_class >= smallest &&
+                  cell.size_class <= largest;
+    if (counts && !query.threads.empty()) {
+      std::vector<int8_t>& known = is_thread[raw(cell.image) - 1];
+      known.resize(std::max<size_t>(known.size(), raw(cell.thread) + size_t{1}), -1);
+      int8_t& meant = known[raw(cell.thread)];
+      if (meant < 0)
+        meant = raw(cell.thread) >= 1 && raw(cell.thread) <= image.threads.size() &&
+                is_meant(image.threads[raw(cell.thread) - 1], query.threads);
+      counts = meant != 0;
+    }
+    if (!counts) row_of_cell[i] = kNobody;
+  }
+  return *some_sums_.keep(
+      key, std::make_unique<IndexSums>(index_.get(), std::move(row_of_cell), rows_.size()));
+}
+
+bool Explorer::from_index(const Question& question, Wanted wanted, Amounted* found) {
+  const Query& query = question.query;
+  if (!index_ || !Index::suits(query.tally)) return false;
+  if (query.tally.only_made_in_window && query.from) return false;
+  if (query.selection.image && reading_->tables().images.size() > 1) return false;
+  if ((query.from && query.from->needs_peak()) || (query.to && query.to->needs_peak()))
+    return false;
+  Result<Window> window = window_of(query, overview_, {});
+  if (!window) return false;
+  std::optional<Index::Steps> steps = index_->steps_of(*window);
+  if (!steps) return false;
+  IndexSums::Wanted parts = wanted == Wanted::kAll ? IndexSums::all() : parts_of(question.metric);
+  if (!sums_of(question).sum(query.selection, *window, *steps, parts, &found->counted))
+    return false;
+  found->peak = index_->course(query.selection, *window, *steps).peak;
+  return true;
+}
+
+Result<void> Explorer::from_events(const Question& question, const Progress& progress,
+                                   Amounted* found) {
+  // Which stacks are meant is not its business, and with them its rows would be the same.
+  Query query = question.query;
+  query.frames = {};
+  auto share = [&](double done) { progress("reading events", done); };
+  Result<std::unique_ptr<Reading>> read = Reading::open(path_, query, {share, {}, {}});
+  if (!read) return std::unexpected(read.error());
+  for (std::vector<uint64_t>& amounts : found->counted) amounts.resize(rows_.size());
+  bool timed = !is_counted(question.metric);
+  if (timed) found->timed.resize(rows_.size());
+  auto count = [&](const Row& row) {
+    uint32_t to = row_of(row.image, row.stack);
+    if (to == kNobody) return;
+    Amounts amounts = row.amounts;
+    for (size_t part = 0; part < IndexSums::kAmounts; ++part)
+      found->counted[part][to] += part_of(amounts, part);
+    if (timed) found->timed[to] += timed_part(amounts, question.metric);
+  };
+  if (query.threads.empty()) {
+    (*read)->for_each_row(count);
+  } else {
+    const trace::Tables& tables = reading_->tables();
+    (*read)->for_each_row([&](const Row& row) {
+      const std::vector<trace::Thread>& threads = tables.image(row.image).threads;
+      if (raw(row.thread) >= 1 && raw(row.thread) <= threads.size() &&
+          is_meant(threads[raw(row.thread) - 1], query.threads))
+        count(row);
+    });
+  }
+  found->peak = (*read)->accounts().peak();
+  return {};
+}
+
+Result<Explorer::Amounting> Explorer::all_amounts(const Question& question, Wanted wanted,
+                                                  const Progress& progress) {
+  std::string key = range_key(question);
+  if (const Amounting* kept = all_amounts_.find(key)) return *kept;
+  if (wanted == Wanted::kMetric) {
+    key += metric_name(question.metric);
+    if (const Amounting* kept = all_amounts_.find(key)) return *kept;
+  }
+  auto found = std::make_shared<Amounted>();
+  if (!from_index(question, wanted, found.get()))
+    if (Result<void> read = from_events(question, progress, found.get()); !read)
+      return std::unexpected(read.error());
+  found->total = found->unfiltered = sum_of(*found, question.metric);
+  return all_amounts_.keep(key, std::move(found));
+}
+
+const std::vector<bool>& Explorer::asked(const Question& question) {
+  std::string key = stacks_key(question.words);
+  if (const std::vector<bool>* kept = asked_.find(key)) return *kept;
+  Query query = question.query;
+  query.threads.clear();
+  query.frames.hide.clear();
+  query.frames.only_under.clear();
+  RowSelector selector(reading_.get(), query);
+  std::vector<bool> meant(rows_.size());
+  Row row;
+  std::optional<FrameId> site;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    row.image = rows_[i].image;
+    row.stack = rows_[i].stack;
+    meant[i] = selector.select(row, &site);
+  }
+  return asked_.keep(key, std::move(meant));
+}
+
+Result<Explorer::Amounting> Explorer::amounts(const Question& question, Wanted wanted,
+                                              const Progress& progress) {
+  Result<Amounting> all = all_amounts(question, wanted, progress);
+  FrameFilter stacks = question.query.frames;
+  stacks.hide.clear();
+  if (!all || stacks.empty()) return all;
+  std::string key = range_key(question) + stacks_key(question.words);
+  add(&key, question.words.only_under);
+  if (wanted == Wanted::kMetric) key += metric_name(question.metric);
+  if (const Amounting* kept = amounts_.find(key)) return *kept;
+  const std::vector<bool> meant = asked_rows(question);
+  auto found = std::make_shared<Amounted>(**all);
+  auto keep_meant = [&](std::vector<uint64_t>* amounts) {
+    for (size_t i = 0; i < amounts->size(); ++i)
+      if (!meant[i]) (*amounts)[i] = 0;
+  };
+  for (std::vector<uint64_t>& amounts : found->counted) keep_meant(&amounts);
+  keep_meant(&found->timed);
+  found->total = sum_of(*found, question.metric);
+  return amounts_.keep(key, std::move(found));
+}
+
+bool Explorer::is_about_all(const Question& question) {
+  FrameFilter stacks = question.query.frames;
+  stacks.hide.clear();
+  return stacks.empty() && is_about_all_cells(question.query);
+}
+
+std::vector<bool> Explorer::asked_rows(const Question& question) {
+  std::vector<bool> rows = asked(question);
+  if (question.query.frames.only_under.empty()) return rows;
+  Treeing under = tree(question);
+  for (size_t row = 0; row < rows.size(); ++row)
+    if (under->node_of_row[row] == kNobody) rows[row] = false;
+  return rows;
+}
+
+std::vector<uint32_t> Explorer::asked_cells(const Question& question) {
+  std::vector<uint32_t> rows = sums_of(question).row_of_cell();
+  const std::vector<bool> meant = asked_rows(question);
+  for (uint32_t& row : rows)
+    if (row != kNobody && !meant[row]) row = kNobody;
+  return rows;
+}
+
+bool Explorer::has_curves(const Question& question) const {
+  TallyOptions sizes;
+  sizes.min_size = question.query.tally.min_size;
+  sizes.max_size = question.query.tally.max_size;
+  return index_ && Index::suits(sizes);
+}
+
+bool Explorer::curves(const Question& question, size_t groups,
+                      const std::function<uint32_t(size_t row)>& group_of_row,
+                      IndexCurves* curves) {
+  if (!has_curves(question)) return false;
+  std::vector<uint32_t> group_of(rows_.size()), cells = asked_cells(question);
+  for (size_t row = 0; row < rows_.size(); ++row) group_of[row] = group_of_row(row);
+  for (uint32_t& cell : cells)
+    if (cell != kNobody) cell = group_of[cell];
+  return find_curves(index_.get(), cells, groups, curves);
+}
+
+bool Explorer::curves_of_cells(const Question& question, size_t groups,
+                               const std::function<uint32_t(const IndexCell&)>& group_of,
+                               IndexCurves* curves) {
+  if (!has_curves(question)) return false;
+  std::vector<uint32_t> cells = asked_cells(question);
+  for (size_t i = 0; i < cells.size(); ++i)
+    if (cells[i] != kNobody) cells[i] = group_of(index_->cells()[i]);
+  return find_curves(index_.get(), cells, groups, curves);
+}
+
+Explorer::Treeing Explorer::tree(const Question& question) {
+  std::string key = frames_key(question.words);
+  if (const Treeing* kept = trees_.find(key)) return *kept;
+  auto made = std::make_shared<Tree>();
+  made->node_of_row.assign(rows_.size(), kNobody);
+  TreeOptions options;
+  options.visit = [&](const Row& row, uint32_t node) {
+    made->node_of_row[row_of(row.image, row.stack)] = node;
+  };
+  made->tree = std::make_unique<CallTree>(reading_.get(), about_frames(question.query), options);
+  made->children = std::make_unique<NodeChildren>(*made->tree);
+  return trees_.keep(key, std::move(made));
+}
+
+NodeValues Explorer::values(const Tree& tree, const Amounted& amounts, Metric metric) const {
+  std::vector<uint64_t> self(tree.tree->nodes().size());
+  for (size_t row = 0; row < rows_.size(); ++row)
+    if (tree.node_of_row[row] != kNobody) self[tree.node_of_row[row]] += amounts.value(row, metric);
+  return NodeValues(*tree.tree, std::move(self));
+}
+
+Explorer::Grouping Explorer::groups(const Question& question, By by) {
+  std::string key = frames_key(question.words) + std::to_string(static_cast<int>(by));
+  if (const Grouping* kept = groups_.find(key)) return *kept;
+  auto made = std::make_shared<Groups>();
+  made->group_of_row.assign(rows_.size(), kNobody);
+  Query query = about_frames(question.query);
+  RowGroups groups(reading_.get(), query, by);
+  Row row;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    row.image = rows_[i].image;
+    row.stack = rows_[i].stack;
+    if (std::optional<size_t> group = groups.of(row))
+      made->group_of_row[i] = static_cast<uint32_t>(*group);
+  }
+  made->groups = groups.take();
+  return groups_.keep(key, std::move(made));
+}
+
+}  // namespace malloscope::analyze

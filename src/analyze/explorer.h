@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace kept in memory for whoever asks one question after the other: its names, its tree of
+// functions and its index. A question about another range, metric or part of the stacks takes a
+// fraction of a second; what the index does not know is found as every report finds it, by reading
+// the events. The answers are those of the reports, number by number.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/flame.h"
+#include "analyze/index_curves.h"
+#include "analyze/index_sums.h"
+#include "analyze/indexed_trace.h"
+#include "analyze/profile_views.h"
+#include "analyze/query_words.h"
+#include "analyze/reading.h"
+
+namespace malloscope::analyze {
+
+class Explorer {
+ public:
+  // Told what is being done, and how far that is.
+  using Progress = std::function<void(std::string_view what, double share)>;
+
+  struct Question {
+    QueryWords words;
+    Query query;  // Made of the words, and of what the metric asks for.
+    Metric metric = Metric::kPeak;
+
+    // An error is a sentence about the words.
+    static Result<Question> make(const QueryWords& words, Metric metric);
+  };
+
+  // The names are looked up as `query` says.
+  static Result<std::unique_ptr<Explorer>> open(const std::string& path, const Query& query,
+                                                const Progress& progress);
+
+  Reading& reading() { return *reading_; }
+  const Index* index() const { return index_.get(); }
+  const trace::Overview& overview() const { return overview_; }
+
+  // The amounts of each row that the question is about; of others nothing.
+  struct Amounted {
+    IndexSums::Amounts counted;   // Those that were asked for.
+    std::vector<uint64_t> timed;  // Of a metric that only the events tell: lifetime and the like.
+    Amounts total;                // Of those rows.
+    Amounts unfiltered;           // And with those whose stacks the filters leave out.
+    Peak peak;                    // Of all that is selected.
+
+    // What was not asked for is 0.
+    Amounts at(size_t row, Metric metric) const;
+    uint64_t value(size_t row, Metric metric) const;
+  };
+  using Amounting = std::shared_ptr<const Amounted>;
+  // Whether all that is counted is wanted, or what the metric is about: that is faster.
+  enum class Wanted { kAll, kMetric };
+  Result<Amounting> amounts(const Question& question, Wanted wanted, const Progress& progress);
+
+  // The tree of functions with the question's rules for frames.
+  struct Tree {
+    std::unique_ptr<CallTree> tree;
+    std::unique_ptr<NodeChildren> children;
+    std::vector<uint32_t> node_of_row;  // kNobody: it is not in the tree.
+  };
+  using Treeing = std::shared_ptr<const Tree>;
+  Treeing tree(const Question& question);
+  NodeValues values(const Tree& tree, const Amounted& amounts, Metric metric) const;
+
+  // Rows that belong together; not by thread or size, which rows do not tell.
+  struct Groups {
+    std::vector<uint32_t> group_of_row;  // kNobody: left out.
+    std::vector<RowGroups::Group> groups;
+  };
+  using Grouping = std::shared_ptr<const Groups>;
+  Grouping groups(const Question& question, By by);
+
+  // How groups of rows went through the time, of what the question is about, whatever its range.
+  // `group_of_row` gives kNobody for rows that do not count. False: nobody knows.
+  bool curves(const Question& question, size_t groups,
+              const std::function<uint32_t(size_t row)>& group_of_row, IndexCurves* curves);
+  // The same, of groups of cells.
+  bool curves_of_cells(const Question& question, size_t groups,
+                       const std::function<uint32_t(const IndexCell&)>& group_of,
+                       IndexCurves* curves);
+  // Calls visit(row, const IndexEntry&) for all changes in slices from `first` to before `end`.
+  // False: nobody knows.
+  template <typename Visit>
+  bool for_each_change(uint32_t first, uint32_t end, Visit&& visit) {
+    if (!index_) return false;
+    auto [from, to] = steps_of_slices(first, end);
+    return index_->cover(from, to, [&](const IndexEntry& entry) {
+      if (uint32_t row = row_of_cell_[entry.cell]; row != kNobody) visit(row, entry);
+    });
+  }
+  // Calls visit(row, made, freed) for every temporary block that was freed in a later slice than it
+  // was made in: a range that begins in between does not count it.
+  template <typename Visit>
+  void for_each_straddler(Visit&& visit) const {
+    if (!index_) return;
+    for (const IndexFacts::Straddler& block : index_->facts().straddlers) {
+      uint32_t row = row_of_cell_[block.cell], made = slice_of(block.made);
+      if (row != kNobody && made != slice_of(block.freed)) visit(row, made, slice_of(block.freed));
+    }
+  }
+  // Whether it is about all rows and cells.
+  static bool is_about_all(const Question& question);
+
+  struct RowId {
+    ImageId image = ImageId::kNone;
+    StackId stack = StackId::kNone;
+  };
+  const std::vector<RowId>& rows() const { return rows_; }
+  static constexpr uint32_t kNobody = IndexSums::kNobody;
+  uint32_t row_of(ImageId image, StackId stack) const;
+
+  // By row, whether the question is about its stack.
+  std::vector<bool> asked_rows(const Question& question);
+
+  // What the next question is answered faster by; false when there is nothing left to do.
+  bool prepare();
+
+ private:
+  // The answers to the latest questions.
+  template <typename T>
+  class Latest {
+   public:
+    explicit Latest(size_t most) : most_(most) {}
+    const T* find(const std::string& key) {
+      for (auto it = list_.begin(); it != list_.end(); ++it)
+        if (it->first == key) {
+          list_.splice(list_.begin(), list_, it);
+          return &it->second;
+        }
+      return nullptr;
+    }
+    const T& keep(const std::string& key, T value) {
+      list_.emplace_front(key, std::move(value));
+      if (list_.size() > most_) list_.pop_back();
+      return list_.front().second;
+    }
+
+   private:
+    size_t most_;
+    std::list<std::pair<std::string, T>> list_;
+  };
+
+  Explorer() = default;
+  // All rows' amounts, whatever their stacks.
+  Result<Amounting> all_amounts(const Question& question, Wanted wanted, const Progress& progress);
+  // From the index; false: it does not know.
+  bool from_index(const Question& question, Wanted wanted, Amounted* found);
+  Result<void> from_events(const Question& question, const Progress& progress, Amounted* found);
+  // By row, whether the question's words on stacks mean it.
+  const std::vector<bool>& asked(const Question& question);
+  bool has_curves(const Question& question) const;
+  // By cell: the row, if the question is about the cell and about the row's stack; else kNobody.
+  std::vector<uint32_t> asked_cells(const Question& question);
+  // Sums of the cells that the question's words on processes, threads and sizes mean.
+  IndexSums& sums_of(const Question& question);
+
+  std::string path_;
+  trace::Overview overview_;
+  std::unique_ptr<Index> index_;  // May be null.
+  std::unique_ptr<Reading> reading_;
+  std::vector<RowId> rows_;
+  std::vector<std::vector<uint32_t>> row_of_;  // By image and stack.
+  std::vector<uint32_t> row_of_cell_;
+  std::unique_ptr<IndexSums> all_sums_;
+  Latest<std::unique_ptr<IndexSums>> some_sums_{1};
+  Latest<Amounting> all_amounts_{3}, amounts_{3};
+  Latest<std::vector<bool>> asked_{4};
+  Latest<Treeing> trees_{2};
+  Latest<Grouping> groups_{8};
+};
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// How groups of an index's cells went through the recording's time, slice by slice.
+
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "analyze/index.h"
+
+namespace malloscope::analyze {
+
+// Of the time between two cuts: behind the first, up to and with the second. What is before the
+// first cut of all is in the first slice, what is behind the last one in the last.
+inline constexpr uint32_t kSlices = IndexTimes::kCuts - 1;
+
+struct SliceFlow {
+  uint64_t allocations = 0, allocated_bytes = 0, frees = 0;
+  uint64_t live_bytes = 0, live_blocks = 0;  // At its end.
+};
+
+struct IndexCurves {
+  size_t groups = 0;
+  std::vector<uint64_t> live_bytes;  // At each slice's end: those of a group follow each other.
+  std::vector<SliceFlow> all;        // Of all groups together.
+
+  const uint64_t* of(size_t group) const { return live_bytes.data() + group * kSlices; }
+};
+
+// `group_of_cell`: by cell, or UINT32_MAX: it does not count. What a process leaves when it ends
+// counts on. False: a block of the index is damaged.
+bool find_curves(Index* index, const std::vector<uint32_t>& group_of_cell, size_t groups,
+                 IndexCurves* curves);
+
+// The slice that a step is in.
+uint32_t slice_of(uint32_t step);
+// The steps that are in slices from `first` to before `end`: from the first to before the second.
+std::pair<uint32_t, uint32_t> steps_of_slices(uint32_t first, uint32_t end);
+
+// Of all cells and processes, which takes no look at the blocks.
+struct WholeSlice : SliceFlow {
+  uint64_t live_max = 0;  // The highest moment in it, of the processes that run.
+};
+std::vector<WholeSlice> whole_curve(const Index& index);
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/index_sums.h"
+
+#include <algorithm>
+#include <future>
+
+namespace malloscope::analyze {
+
+static uint64_t amount_of(const IndexEntry& entry, size_t amount) {
+  switch (amount) {
+    case IndexSums::kAllocations:
+      return entry.allocations;
+    case IndexSums::kReallocations:
+      return entry.reallocations;
+    case IndexSums::kTemporary:
+      return entry.temporary;
+    case IndexSums::kAllocatedBytes:
+      return entry.allocated_bytes;
+    case IndexSums::kLiveBytes:
+      return static_cast<uint64_t>(entry.live_bytes);
+    case IndexSums::kLiveBlocks:
+      return static_cast<uint64_t>(entry.live_blocks);
+    default:
+      return static_cast<uint64_t>(entry.peak_bytes);
+  }
+}
+
+IndexSums::IndexSums(Index* index, std::vector<uint32_t> row_of_cell, size_t rows,
+                     size_t most_bytes)
+    : index_(*index), row_of_cell_(std::move(row_of_cell)), rows_(rows), image_of_row_(rows) {
+  for (size_t cell = 0; cell < row_of_cell_.size(); ++cell)
+    if (row_of_cell_[cell] != kNobody)
+      image_of_row_[row_of_cell_[cell]] = index_.cells()[cell].image;
+  constexpr uint32_t kGroup = IndexTimes::kGroupSteps;
+  size_t moments = std::clamp<size_t>(most_bytes / (rows * kFlows * sizeof(uint64_t) + 1), 1, 31);
+  size_t groups = IndexTimes::kSteps / kGroup;
+  moment_steps_ = static_cast<uint32_t>((groups + moments) / (moments + 1)) * kGroup;
+  for (std::vector<uint64_t>& flow : next_.flows) flow.resize(rows_);
+  for (auto& blocks : besides_) blocks = index_.blocks().another();
+}
+
+bool IndexSums::prepare() {
+  constexpr uint32_t kGroup = IndexTimes::kGroupSteps;
+  if (next_.step + kGroup >= IndexTimes::kSteps) return false;
+  bool ok = add(next_.step, next_.step + kGroup, 1, all(), &index_.blocks(), &next_.flows);
+  next_.step += kGroup;
+  if (!ok) next_.step = IndexTimes::kSteps;  // Whoever asks will meet it as well.
+  if (ok && next_.step % moment_steps_ == 0) moments_.push_back(next_);
+  if (next_.step + kGroup < IndexTimes::kSteps) return true;
+  next_.flows = Flows();
+  return false;
+}
+
+bool IndexSums::add(uint32_t first, uint32_t end, uint64_t sign, const Wanted& wanted,
+                    IndexBlocks* blocks, Flows* flows) const {
+  auto each = [&](auto&& count) {
+    return index_.cover(blocks, first, end, [&](const IndexEntry& entry) {
+      if (uint32_t row = row_of_cell_[entry.cell]; row != kNobody) count(entry, row);
+    });
+  };
+  std::vector<size_t> some;
+  for (size_t i = 0; i < kFlows; ++i)
+    if (wanted[i]) some.push_back(i);
+  if (some.size() != 1)
+    return each([&](const IndexEntry& entry, uint32_t row) {
+      for (size_t i : some) (*flows)[i][row] += sign * amount_of(entry, i);
+    });
+  uint64_t* flow = (*flows)[some[0]].data();
+  auto one = [&](auto amount) {
+    return each([&](const IndexEntry& entry, uint32_t row) {
+      flow[row] += sign * amount_of(entry, decltype(amount)::value);
+    });
+  };
+  switch (some[0]) {
+    case kAllocatedBytes:
+      return one(std::integral_constant<size_t, kAllocatedBytes>());
+    case kLiveBytes:
+      return one(std::integral_constant<size_t, kLiveBytes>());
+    default:
+      return each([&](const IndexEntry& entry, uint32_t row) {
+        flow[row] += sign * amount_of(entry, some[0]);
+      });
+  }
+}
+
+bool IndexSums::flows_before(uint32_t step, const Wanted& wanted, IndexBlocks* blocks,
+                             Flows* flows) const {
+  const Moment* nearest = nullptr;  // None: the beginning.
+  auto distance = [&](uint32_t from) { return from < step ? step - from : from - step; };
+  for (const Moment& moment : moments_)
+    if (distance(moment.step) < distance(nearest ? nearest->step : 0)) nearest = &moment;
+  for (size_t i = 0; i < kFlows; ++i) {
+    if (!wanted[i]) continue;
+    if (nearest)
+      (*flows)[i] = nearest->flows[i];
+    else
+      (*flows)[i].assign(rows_, 0);
+  }
+  uint32_t from = nearest ? nearest->step : 0;
+  return from <= step ? add(from, step, 1, wanted, blocks, flows)
+                      : add(step, from, ~uint64_t{0}, wanted, blocks, flows);
+}
+
+bool IndexSums::whole(const Wanted& wanted, Amounts* sums) {
+  for (size_t i = 0; i < kAmounts; ++i)
+    if (wanted[i]) (*sums)[i].assign(rows_, 0);
+  auto add = [&](const IndexEntry& entry) {
+    uint32_t row = row_of_cell_[entry.cell];
+    if (row == kNobody) return;
+    for (size_t i = 0; i < kAmounts; ++i)
+      if (wanted[i]) (*sums)[i][row] += amount_of(entry, i);
+  };
+  IndexBlockReader* block = index_.blocks().whole();
+  return block ? block->for_each(row_of_cell_.size(), add) : !index_.blocks().damaged();
+}
+
+bool IndexSums::peak(const Index::Course& course, Index::Steps steps, IndexBlocks* blocks,
+                     std::vector<uint64_t>* shares) const {
+  bool begins_with_peak = course.peak_step == IndexFacts::kNever;
+  uint32_t step = begins_with_peak ? steps.first : course.peak_step;
+  Wanted live = {};
+  live[kLiveBytes] = true;
+  Flows flows;
+  if (!flows_before(step, live, blocks, &flows)) return false;
+  *shares = std::move(flows[kLiveBytes]);
+  auto add = [&](const IndexEntry& entry) {
+    uint32_t row = row_of_cell_[entry.cell];
+    if (row != kNobody)
+      (*shares)[row] += static_cast<uint64_t>(course.own ? entry.own_peak_bytes : entry.peak_bytes);
+  };
+  if (!begins_with_peak && !index_.cover(blocks, step, step + 1, add)) return false;
+  for (size_t row = 0; row < rows_; ++row)
+    if (raw(image_of_row_[row]) != 0 && index_.is_gone(image_of_row_[row], course, steps))
+      (*shares)[row] = 0;
+  return true;
+}
+
+// The three looks that a question may take are at different steps, so each has its own thread.
+bool IndexSums::sum(Selection selection, Window window, Index::Steps steps, const Wanted& wanted,
+                    Amounts* sums) {
+  *sums = {};
+  Index::Course course = index_.course(selection, window, steps);
+  if (steps.are_all() && !course.own) return whole(wanted, sums);
+
+  Wanted counts = wanted;
+  counts[kLiveBytes] = counts[kLiveBlocks] = counts[kPeakBytes] = false;
+  bool has_before = steps.first > 0 && std::ranges::find(counts, true) != counts.end();
+  Flows before;
+  auto found_before = std::async(std::launch::async, [&] {
+    return !has_before || flows_before(steps.first, counts, besides_[0].get(), &before);
+  });
+  auto found_peak = std::async(std::launch::async, [&] {
+    return !wanted[kPeakBytes] || peak(course, steps, besides_[1].get(), &(*sums)[kPeakBytes]);
+  });
+  Flows flows;
+  bool ok = true;
+  Wanted some = wanted;
+  some[kPeakBytes] = false;
+  if (std::ranges::find(some, true) != some.end())
+    ok = flows_before(steps.last + 1, some, &index_.blocks(), &flows);
+  if (!found_before.get() || !found_peak.get() || !ok) return false;
+  for (size_t i = 0; i < kFlows; ++i) {
+    if (!wanted[i]) continue;
+    (*sums)[i] = std::move(flows[i]);
+    if (has_before && counts[i])
+      for (size_t row = 0; row < rows_; ++row) (*sums)[i][row] -= before[i][row];
+  }
+  if (wanted[kTemporary])
+    index_.for_each_straddler(steps, [&](uint32_t cell) {
+      if (row_of_cell_[cell] != kNobody) --(*sums)[kTemporary][row_of_cell_[cell]];
+    });
+  return true;
+}
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an index's cells add up to in any range of its steps, again and again, for whoever asks many
+// questions: cells are put together in rows, and what the rows had come to at some moments is
+// kept, so that a question costs the steps from the nearest of these moments, not from the
+// beginning. Each kind of amount lies by itself, since most questions are about one.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "analyze/index.h"
+
+namespace malloscope::analyze {
+
+class IndexSums {
+ public:
+  static constexpr uint32_t kNobody = UINT32_MAX;
+  // For what is kept, of one instance.
+  static constexpr size_t kMostBytes = size_t{512} << 20;
+
+  // The index must outlive it. `row_of_cell`: by cell, or kNobody: it does not count. Cells of one
+  // row are of one image.
+  IndexSums(Index* index, std::vector<uint32_t> row_of_cell, size_t rows,
+            size_t most_bytes = kMostBytes);
+
+  size_t rows() const { return rows_; }
+  const std::vector<uint32_t>& row_of_cell() const { return row_of_cell_; }
+
+  enum Amount : uint8_t {
+    kAllocations,
+    kReallocations,
+    kTemporary,
+    kAllocatedBytes,
+    kLiveBytes,  // At the end of the range.
+    kLiveBlocks,
+    kPeakBytes,  // The shares of its highest moment.
+  };
+  static constexpr size_t kAmounts = 7;
+  using Amounts = std::array<std::vector<uint64_t>, kAmounts>;  // By row; empty if not asked for.
+  using Wanted = std::array<bool, kAmounts>;
+  static constexpr Wanted all() { return {true, true, true, true, true, true, true}; }
+
+  // False: a block of the index is damaged.
+  bool sum(Selection selection, Window window, Index::Steps steps, const Wanted& wanted,
+           Amounts* sums);
+
+  // Goes on keeping moments; false when there is no more to do. A step takes some ten milliseconds.
+  bool prepare();
+
+ private:
+  // All but the peak, from the beginning of the recording on; changes of what is live.
+  static constexpr size_t kFlows = kPeakBytes;
+  using Flows = std::array<std::vector<uint64_t>, kFlows>;
+  struct Moment {
+    uint32_t step = 0;  // All before it are in.
+    Flows flows;
+  };
+
+  // From the beginning up to `step`, of the amounts that are wanted.
+  bool flows_before(uint32_t step, const Wanted& wanted, IndexBlocks* blocks, Flows* flows) const;
+  // Adds what happened in the steps from `first` to before `end`, or, with `sign` -1, takes it
+  // away.
+  bool add(uint32_t first, uint32_t end, uint64_t sign, const Wanted& wanted, IndexBlocks* blocks,
+           Flows* flows) const;
+  bool whole(const Wanted& wanted, Amounts* sums);
+  bool peak(const Index::Course& course, Index::Steps steps, IndexBlocks* blocks,
+            std::vector<uint64_t>* shares) const;
+
+  Index& index_;
+  std::vector<uint32_t> row_of_cell_;
+  size_t rows_;
+  std::vector<ImageId> image_of_row_;
+  uint32_t moment_steps_;                                // From one moment to the next.
+  std::vector<Moment> moments_;                          // By step.
+  Moment next_;                                          // Where prepare() is.
+  std::array<std::unique_ptr<IndexBlocks>, 2> besides_;  // For threads besides the caller's.
+};
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/site_blocks.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "analyze/tally.h"
+
+namespace malloscope::analyze {
+
+void SiteBlocks::add(ImageId image, const Block& block, uint64_t died) {
+  if (!wants_(image, block)) return;
+  BlockBar bar;
+  bar.born = block.born_tick;
+  bar.died = died;
+  bar.bytes = block.size;
+  bar.blocks = 1;
+  bar.thread = block.thread;
+  bar.size_class = static_cast<uint8_t>(size_class(block.size));
+  bar.life_class =
+      died == BlockBar::kAlive ? UINT8_MAX : static_cast<uint8_t>(size_class(died - bar.born));
+  bars_.push_back(bar);
+  ++blocks_;
+  // Room for many, so that this is rare, and more than is shown in the end: neighbours of which
+  // one comes late find each other then.
+  if (bars_.size() > most_bars_ * 16) thin(most_bars_ * 8);
+}
+
+void SiteBlocks::changed(ImageId image, const Block& before, const Block& now,
+                         const wire::Event& event, bool counts) {
+  // The block goes on, but is another stack's or has another size.
+  (void)now;
+  if (counts) add(image, before, std::max(event.tick, before.born_tick));
+}
+
+void SiteBlocks::gone(ImageId image, const Block& block, End how, const wire::Event& event,
+                      bool counts) {
+  (void)how;
+  if (counts) add(image, block, std::max(event.tick, block.born_tick));
+}
+
+void SiteBlocks::left(ImageId image, const BlockTable& live) {
+  live.for_each([&](const Block& block) { add(image, block, BlockBar::kAlive); });
+}
+
+void SiteBlocks::thin(size_t most) {
+  while (bars_.size() > most) {
+    size_t before = bars_.size();
+    std::ranges::sort(bars_, [](const BlockBar& a, const BlockBar& b) {
+      return std::tie(a.life_class, a.size_class, a.born, a.died) <
+             std::tie(b.life_class, b.size_class, b.born, b.died);
+    });
+    // One of each pair of neighbours, as long as there are too many.
+    size_t kept = 0, surplus = bars_.size() - most;
+    for (size_t i = 0; i < bars_.size(); ++i) {
+      BlockBar bar = bars_[i];
+      if (surplus > 0 && i + 1 < bars_.size() && bars_[i + 1].life_class == bar.life_class &&
+          bars_[i + 1].size_class == bar.size_class) {
+        const BlockBar& next = bars_[++i];
+        bar.died = std::max(bar.died, next.died);
+        bar.bytes += next.bytes;
+        bar.blocks += next.blocks;
+        if (bar.thread != next.thread) bar.thread = ThreadId::kNone;
+        --surplus;
+      }
+      bars_[kept++] = bar;
+    }
+    bars_.resize(kept);
+    if (kept == before) break;  // All are unlike each other: there are few such classes.
+  }
+}
+
+std::vector<BlockBar> SiteBlocks::take() {
+  thin(most_bars_);
+  std::ranges::sort(bars_, [](const BlockBar& a, const BlockBar& b) {
+    return std::tie(a.born, a.died, a.bytes) < std::tie(b.born, b.died, b.bytes);
+  });
+  return std::move(bars_);
+}
+
+}  // namespace malloscope::analyze

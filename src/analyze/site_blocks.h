@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each block of some stacks from its birth to its death. Of millions, those that are much alike
+// (about as large, as long-lived, born one after the other) become one bar that says how
+// many it stands for; none is left out.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "analyze/heap.h"
+
+namespace malloscope::analyze {
+
+struct BlockBar {
+  uint64_t born = 0;   // Ticks: of the first that it stands for ...
+  uint64_t died = 0;   // ... and of the last; kAlive: at least one was live at the end.
+  uint64_t bytes = 0;  // Of all of them.
+  uint64_t blocks = 0;
+  ThreadId thread = ThreadId::kNone;  // That allocated them, if it is one.
+  uint8_t size_class = 0;
+  uint8_t life_class = 0;  // As size_class(): of its ticks.
+
+  static constexpr uint64_t kAlive = UINT64_MAX;
+};
+
+class SiteBlocks : public HeapObserver {
+ public:
+  // `wants`: whether a block is shown.
+  SiteBlocks(std::function<bool(ImageId, const Block&)> wants, size_t most_bars)
+      : wants_(std::move(wants)), most_bars_(most_bars) {}
+
+  // By birth, at most as many as wanted. After the last event.
+  std::vector<BlockBar> take();
+  uint64_t blocks() const { return blocks_; }
+
+  // A realloc ends a block and begins another one.
+  void changed(ImageId image, const Block& before, const Block& now, const wire::Event& event,
+               bool counts) override;
+  void gone(ImageId image, const Block& block, End how, const wire::Event& event,
+            bool counts) override;
+  void left(ImageId image, const BlockTable& live) override;
+
+ private:
+  void add(ImageId image, const Block& block, uint64_t died);
+  // Merges neighbours that are alike until there are at most `most`.
+  void thin(size_t most);
+
+  std::function<bool(ImageId, const Block&)> wants_;
+  size_t most_bars_;
+  uint64_t blocks_ = 0;
+  std::vector<BlockBar> bars_;
+};
+
+}  // namespace malloscope::analyze

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "serve/api.h"
+#include "serve/server.h"
+
+namespace malloscope::cli {
+namespace {
+
+// Whether a browser was asked to open it: $BROWSER, or what the desktop opens pages with.
+bool open_browser(const std::string& url) {
+  const char* browser = std::getenv("BROWSER");
+  bool desktop = std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY");
+  std::string program = browser && *browser ? browser : desktop ? "xdg-open" : "";
+  if (program.empty()) return false;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+  std::string address = url;
+  char* arguments[] = {program.data(), address.data(), nullptr};
+  pid_t pid = 0;
+  int error = posix_spawnp(&pid, program.c_str(), &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  return error == 0;
+}
+
+}  // namespace
+
+int main_view(const Words& words) {
+  std::string trace;
+  bool no_open = false;
+  int port = 0;
+  uint64_t idle_minutes = 30;
+  QueryWords names;
+  std::vector<std::string> sources;
+  CLI::App app(
+      "The recording in a browser: timeline, flame graph, sites, leaks, ..., all driven by one\n"
+      "filter. The page is served to this machine alone, until Ctrl-C or until nobody has looked\n"
+      "at it for a while.",
+      "malloscope view");
+  add_trace(app, &trace);
+  app.add_flag("--no-open", no_open, "Only print the page's address");
+  app.add_option("--port", port, "Port of 127.0.0.1 to serve it on [any that is free]")
+      ->check(CLI::Range(1, 65535).description(""))
+      ->type_name("N");
+  app.add_option("--idle", idle_minutes, "End after so many minutes without a page open [30]")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->type_name("MINUTES");
+  app.add_option("--source", sources,
+                 "Folders of the program's sources, which the page may show [the current one]")
+      ->type_name("DIR")
+      ->check(CLI::ExistingDirectory.description(""))
+      ->allow_extra_args(false);
+  add_symbols(app, &names.symbols, &names.no_cache);
+  app.add_flag("--full-names", names.full_names, "C++ names as they are, however long")
+      ->group("Names");
+  if (auto code = parse(
+          app, words,
+          "malloscope view app.mscope\n"
+          "  malloscope view app.mscope --no-open --port 8080   # and ssh -L 8080:127.0.0.1:8080"))
+    return *code;
+  // Before a page is opened that could only say so.
+  if (Result<trace::Overview> overview = trace::overview(trace); !overview)
+    return complain(kUnreadable, overview.error().sentence);
+  if (sources.empty()) sources.emplace_back(".");
+  serve::Api api(trace, names, sources);
+  auto server = serve::Server::open(&api, port);
+  if (!server) return complain(kUnreadable, server.error().sentence);
+  fmt::print("{}\n", (*server)->url());
+  if (int code = finish_stdout(); code != kOk) return code;
+  bool opened = !no_open && open_browser((*server)->url());
+  if (isatty(STDERR_FILENO))
+    fmt::print(stderr, "{} Ctrl-C ends it.\n",
+               opened ? "The page is being opened." : "Open that address in a browser.");
+  (*server)->run(std::chrono::minutes(idle_minutes));
+  return kOk;
+}
+
+}  // namespace malloscope::cli

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page can ask, one function and one file for each kind of answer; docs/viewer_api.md is
+// their contract. An answer is JSON or columns; an error is a sentence for the user.
+
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyze/explorer.h"
+#include "analyze/site_blocks.h"
+#include "base/error.h"
+#include "output/json_writer.h"
+#include "serve/jobs.h"
+#include "serve/question.h"
+
+namespace malloscope::serve {
+
+struct Context {
+  analyze::Explorer& explorer;
+  std::string path;                         // Of the trace.
+  analyze::QueryWords names;                // How names are looked up and shown.
+  std::vector<std::string> source_folders;  // Where the program's sources may be.
+  Jobs& jobs;
+};
+
+// The members of api/trace once it is loaded, without the braces around them.
+void write_trace_members(const Context& context, output::JsonWriter* json);
+
+Result<std::string> timeline_answer(const Context& context, const Parameters& parameters);
+Result<std::string> flame_answer(const Context& context, const Parameters& parameters);
+Result<std::string> sites_answer(const Context& context, const Parameters& parameters);
+Result<std::string> sparks_answer(const Context& context, const Parameters& parameters);
+Result<std::string> stacks_answer(const Context& context, const Parameters& parameters);
+Result<std::string> source_answer(const Context& context, const Parameters& parameters);
+bool has_replay(const std::string& trace);
+Result<std::string> replay_answer(const std::string& trace);
+
+// Whose blocks are meant takes the explorer to know; to see them, a look at all events.
+struct BlocksQuestion {
+  analyze::NamedFrame site;
+  analyze::Query query;
+  std::vector<std::vector<bool>> stacks;   // By image and stack.
+  std::vector<std::vector<bool>> threads;  // By image and thread; empty: all.
+  uint64_t min_size = 0, max_size = UINT64_MAX;
+};
+Result<BlocksQuestion> blocks_question(const Context& context, const Parameters& parameters);
+Result<std::string> blocks_answer(const Context& context, const BlocksQuestion& asked);
+// The same from an observer of events that somebody else reads.
+std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked);
+std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
+                           analyze::SiteBlocks* blocks);
+// An answer of the command line, by the name of its view.
+Result<std::string> report_answer(const Context& context, const std::string& view,
+                                  const Parameters& parameters);
+// All of them about the whole recording, by name, in few passes. `attach` adds observers to one.
+Result<std::map<std::string, std::string>> all_reports(
+    const Context& context, const std::function<void(analyze::Heap*)>& attach);
+
+}  // namespace malloscope::serve

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/api.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+
+#include "output/json_writer.h"
+#include "output/sink.h"
+
+namespace malloscope::serve {
+namespace {
+
+constexpr size_t kMostReports = 20;
+constexpr const char *kJsonType = "application/json", *kColumnsType = "application/octet-stream";
+constexpr std::string_view kReports = "answer/";
+
+// Two addresses with the same words are the same question.
+std::string key_of(const std::string& name, const Parameters& parameters) {
+  std::string key = name;
+  for (const auto& [parameter, value] : parameters) key += '\0' + parameter + '\0' + value;
+  return key;
+}
+
+}  // namespace
+
+Reply failure(int status, std::string_view sentence) {
+  output::StringSink sink;
+  output::JsonWriter json(&sink);
+  json.begin_object();
+  // The page has fields, not options.
+  json.member("error", sentence.starts_with("--") ? sentence.substr(2) : sentence);
+  json.end();
+  return {status, kJsonType, sink.text()};
+}
+
+Api::Api(std::string trace, analyze::QueryWords names, std::vector<std::string> source_folders)
+    : path_(std::move(trace)),
+      names_(std::move(names)),
+      source_folders_(std::move(source_folders)),
+      loader_([this] {
+        try {
+          load();
+        } catch (const std::bad_alloc&) {
+          fail_with("there is not enough memory for this trace");
+        } catch (const std::exception& error) {
+          fail_with(error.what());
+        }
+      }) {}
+
+Api::~Api() {
+  ending_ = true;
+  loader_.join();
+}
+
+void Api::fail_with(const std::string& sentence) {
+  std::lock_guard lock(state_mutex_);
+  state_ = State::kFailed;
+  error_ = sentence;
+}
+
+void Api::load() {
+  Result<analyze::Query> query = query_of(names_);
+  if (!query) return fail_with(query.error().sentence);
+  auto progress = [this](std::string_view what, double share) {
+    std::lock_guard lock(state_mutex_);
+    stage_ = what;
+    share_ = share;
+  };
+  Result<std::unique_ptr<analyze::Explorer>> opened =
+      analyze::Explorer::open(path_, *query, progress);
+  if (!opened) return fail_with(opened.error().sentence);
+  {
+    std::lock_guard lock(explorer_mutex_);
+    explorer_ = std::move(*opened);
+    output::StringSink sink;
+    output::JsonWriter json(&sink);
+    json.begin_object();
+    write_trace_members(context(), &json);
+    json.end();
+    trace_members_ = sink.text();
+  }
+  {
+    std::lock_guard lock(state_mutex_);
+    state_ = State::kReady;
+  }
+  // What makes later questions fast, a little at a time, so that nobody waits for it.
+  for (bool more = true; more && !ending_; std::this_thread::yield()) {
+    std::lock_guard lock(explorer_mutex_);
+    more = explorer_->prepare();
+  }
+}
+
+Reply Api::trace() {
+  output::StringSink sink;
+  output::JsonWriter json(&sink);
+  std::lock_guard lock(state_mutex_);
+  json.begin_object();
+  json.member("state", state_ == State::kLoading ? "loading"
+                       : state_ == State::kReady ? "ready"
+                                                 : "failed");
+  json.member("stage", stage_);
+  json.member("share", share_);
+  json.key("error");
+  error_.empty() ? json.null() : json.value(error_);
+  json.member("name", std::filesystem::path(path_).filename().string());
+  json.member("path", path_);
+  json.member("version", MSCOPE_VERSION);
+  json.key("base");
+  json.null();
+  json.end();
+  if (state_ != State::kReady) return {200, kJsonType, sink.text()};
+  // Two objects become one.
+  std::string head = sink.text();
+  head.erase(head.rfind('}'));
+  return {200, kJsonType, head + "," + trace_members_.substr(trace_members_.find('{') + 1)};
+}
+
+Reply Api::progress() const {
+  output::StringSink sink;
+  output::JsonWriter json(&sink);
+  json.begin_object();
+  json.key("jobs").begin_array();
+  for (const Jobs::Job& job : jobs_.list()) {
+    json.begin_object();
+    json.member("what", job.what);
+    json.member("share", job.share);
+    json.end();
+  }
+  json.end();
+  json.end();
+  return {200, kJsonType, sink.text()};
+}
+
+Context Api::context() { return {*explorer_, path_, names_, source_folders_, jobs_}; }
+
+static Result<Reply> as_reply(Result<std::string> body, const char* type) {
+  if (!body) return std::unexpected(body.error());
+  return Reply{200, type, std::move(*body)};
+}
+
+Result<Reply> Api::ask(const std::string& name, const Parameters& parameters) {
+  using Answering = Result<std::string> (*)(const Context&, const Parameters&);
+  static const std::map<std::string, Answering> kColumns = {{"timeline", timeline_answer},
+                                                            {"flame", flame_answer},
+                                                            {"sites", sites_answer},
+                                                            {"sparks", sparks_answer}};
+  static const std::map<std::string, Answering> kJson = {{"stacks", stacks_answer},
+                                                         {"source", source_answer}};
+  if (auto found = kColumns.find(name); found != kColumns.end())
+    return as_reply(found->second(context(), parameters), kColumnsType);
+  if (auto found = kJson.find(name); found != kJson.end())
+    return as_reply(found->second(context(), parameters), kJsonType);
+  if (name == "replay") return as_reply(replay_answer(path_), kJsonType);
+  return Reply{404, "", ""};
+}
+
+Result<Reply> Api::report(const std::string& name, const Parameters& parameters) {
+  std::lock_guard lock(report_mutex_);
+  std::string key = key_of(name, parameters);
+  for (const auto& [asked, reply] : reports_)
+    if (asked == key) return reply;
+  Result<Reply> reply = Reply{};
+  if (name == "blocks") {
+    auto asked = [&] {
+      std::lock_guard explorer_lock(explorer_mutex_);
+      return blocks_question(context(), parameters);
+    }();
+    if (!asked) return std::unexpected(asked.error());
+    reply = as_reply(blocks_answer(context(), *asked), kColumnsType);
+  } else {
+    reply = as_reply(report_answer(context(), name.substr(kReports.size()), parameters), kJsonType);
+  }
+  if (!reply) return reply;
+  reports_.emplace_front(key, *reply);
+  if (reports_.size() > kMostReports) reports_.pop_back();
+  return reply;
+}
+
+Reply Api::answer(const std::string& name, const Parameters& parameters) {
+  if (name == "trace") return trace();
+  if (name == "progress") return progress();
+  {
+    std::lock_guard lock(state_mutex_);
+    if (state_ == State::kLoading) return failure(503, "the trace is still being read");
+    if (state_ == State::kFailed) return failure(500, error_);
+  }
+  Result<Reply> reply = [&] {
+    if (name.starts_with(kReports) || name == "blocks") return report(name, parameters);
+    std::lock_guard lock(explorer_mutex_);
+    return ask(name, parameters);
+  }();
+  if (!reply) return failure(reply.error().usage ? 400 : 500, reply.error().sentence);
+  if (reply->status == 404) return failure(404, fmt::format("there is no answer '{}'", name));
+  return std::move(*reply);
+}
+
+}  // namespace malloscope::serve

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page's questions about one trace, from its being loaded to its being left. Knows nothing of
+// HTTP.
+
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "analyze/explorer.h"
+#include "serve/answers.h"
+#include "serve/jobs.h"
+
+namespace malloscope::serve {
+
+struct Reply {
+  int status = 200;
+  std::string type = "application/json";
+  std::string body;
+};
+
+// What went wrong, as the page is told it.
+Reply failure(int status, std::string_view sentence);
+
+class Api {
+ public:
+  // Begins to load the trace, and returns. `names`: how names are looked up and shown.
+  Api(std::string trace, analyze::QueryWords names, std::vector<std::string> source_folders);
+  ~Api();
+
+  // `name`: what is behind "api/". From any thread.
+  Reply answer(const std::string& name, const Parameters& parameters);
+
+ private:
+  void load();
+  void fail_with(const std::string& sentence);
+  Reply trace();
+  Reply progress() const;
+  Result<Reply> ask(const std::string& name, const Parameters& parameters);
+  // What takes a look at all events: does not keep other questions waiting.
+  Result<Reply> report(const std::string& name, const Parameters& parameters);
+  Context context();
+
+  const std::string path_;
+  const analyze::QueryWords names_;
+  const std::vector<std::string> source_folders_;
+  Jobs jobs_;
+
+  std::mutex state_mutex_;
+  enum class State { kLoading, kReady, kFailed } state_ = State::kLoading;
+  std::string stage_ = "opening the trace";
+  double share_ = 0;
+  std::string error_;
+
+  std::mutex explorer_mutex_;  // One question to it at a time.
+  std::unique_ptr<analyze::Explorer> explorer_;
+  std::string trace_members_;  // What api/trace says once it is ready.
+  // Questions that take a look at all events do not keep others waiting, but each other.
+  std::mutex report_mutex_;
+  std::list<std::pair<std::string, Reply>> reports_;  // The latest of their answers.
+  std::atomic<bool> ending_ = false;
+  std::thread loader_;
+};
+
+}  // namespace malloscope::serve

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// api/blocks: each block of one site from its birth to its death.
+
+#include <algorithm>
+
+#include "analyze/row_selector.h"
+#include "analyze/site_blocks.h"
+#include "serve/answers.h"
+#include "serve/columns.h"
+#include "serve/names.h"
+
+namespace malloscope::serve {
+
+using analyze::BlockBar;
+using analyze::Explorer;
+
+Result<BlocksQuestion> blocks_question(const Context& context, const Parameters& parameters) {
+  BlocksQuestion asked;
+  Result<Explorer::Question> question = question_of(parameters, context.names);
+  if (!question) return std::unexpected(question.error());
+  Result<uint64_t> site = number(parameters, "site", Explorer::kNobody);
+  if (!site) return std::unexpected(site.error());
+  Explorer& explorer = context.explorer;
+  Explorer::Grouping groups = explorer.groups(*question, analyze::By::kSite);
+  if (*site >= groups->groups.size()) return fail_usage("there is no such site");
+  asked.site = groups->groups[*site].site;
+  const std::vector<bool> meant = explorer.asked_rows(*question);
+  asked.stacks.resize(explorer.reading().tables().images.size());
+  for (size_t row = 0; row < groups->group_of_row.size(); ++row) {
+    if (groups->group_of_row[row] != *site || !meant[row]) continue;
+    const Explorer::RowId& id = explorer.rows()[row];
+    std::vector<bool>& stacks = asked.stacks[raw(id.image) - 1];
+    stacks.resize(std::max<size_t>(stacks.size(), raw(id.stack) + size_t{1}));
+    stacks[raw(id.stack)] = true;
+  }
+  const analyze::Query& query = question->query;
+  asked.min_size = query.tally.min_size;
+  asked.max_size = query.tally.max_size;
+  if (!query.threads.empty())
+    for (const trace::Image& image : explorer.reading().tables().images) {
+      std::vector<bool>& meant_threads = asked.threads.emplace_back(image.threads.size() + 1);
+      for (const trace::Thread& thread : image.threads)
+        meant_threads[raw(thread.id)] = analyze::is_meant(thread, query.threads);
+    }
+  asked.query = query;
+  asked.query.frames = {};
+  asked.query.tally = {};
+  return asked;
+}
+
+std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked) {
+  constexpr size_t kMostBars = 20'000;
+  return std::make_unique<analyze::SiteBlocks>(
+      [&asked](ImageId image, const analyze::Block& block) {
+        size_t of = raw(image) - size_t{1};
+        auto has = [](const std::vector<bool>& list, size_t i) {
+          return i < list.size() && list[i];
+        };
+        return has(asked.stacks[of], raw(block.stack)) && block.size >= asked.min_size &&
+               block.size <= asked.max_size &&
+               (asked.threads.empty() || has(asked.threads[of], raw(block.thread)));
+      },
+      kMostBars);
+}
+
+std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
+                           analyze::SiteBlocks* blocks) {
+  uint64_t count = blocks->blocks();
+  std::vector<BlockBar> bars = blocks->take();
+  const analyze::Reading& reading = context.explorer.reading();
+  const trace::Tables& tables = reading.tables();
+  std::vector<double> born, died, bytes, stands_for;
+  std::vector<uint32_t> thread;
+  uint64_t least = UINT64_MAX, most = 0;
+  for (const BlockBar& bar : bars) {
+    uint64_t end = bar.died == BlockBar::kAlive ? reading.end_tick() + 1 : bar.died;
+    born.push_back(static_cast<double>(tables.time_ns(bar.born)));
+    died.push_back(static_cast<double>(tables.time_ns(end)));
+    bytes.push_back(static_cast<double>(bar.bytes) / static_cast<double>(bar.blocks));
+    stands_for.push_back(static_cast<double>(bar.blocks));
+    thread.push_back(raw(bar.thread));
+    least = std::min(least, bar.bytes / bar.blocks);
+    most = std::max(most, bar.bytes / bar.blocks);
+  }
+  Columns columns;
+  columns.add("born", born);
+  columns.add("died", died);
+  columns.add("size", bytes);
+  columns.add("stands_for", stands_for);
+  columns.add("thread", thread);
+  return columns.finish([&](output::JsonWriter* json) {
+    json->member("blocks", count);
+    json->member("bars", bars.size());
+    json->member("bytes_min", bars.empty() ? 0 : least);
+    json->member("bytes_max", most);
+    json->member("end_ns", tables.time_ns(reading.end_tick()));
+    json->key("site");
+    write_frame(asked.site, json);
+  });
+}
+
+Result<std::string> blocks_answer(const Context& context, const BlocksQuestion& asked) {
+  Jobs::Running job(&context.jobs, "reading all events for the blocks of a site");
+  std::unique_ptr<analyze::SiteBlocks> blocks = blocks_observer(asked);
+  auto progress = [&](double share) { job.show(share); };
+  auto attach = [&](analyze::Heap* heap) { heap->add_observer(blocks.get()); };
+  auto reading = analyze::Reading::open(context.path, asked.query, {progress, attach, {}});
+  if (!reading) return std::unexpected(reading.error());
+  return blocks_columns(context, asked, blocks.get());
+}
+
+}  // namespace malloscope::serve

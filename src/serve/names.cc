@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/names.h"
+
+namespace malloscope::serve {
+
+using analyze::NamedFrame;
+
+// Empty if it is shown whole.
+static const std::string& full_name(const NamedFrame& frame) {
+  static const std::string kNone;
+  return frame.full == frame.function ? kNone : frame.full;
+}
+
+void write_metric_members(analyze::Metric metric, output::JsonWriter* json) {
+  using Kind = analyze::Column::Kind;
+  Kind kind = analyze::metric_kind(metric);
+  json->member("metric", analyze::metric_name(metric));
+  json->member("unit", kind == Kind::kBytes ? "bytes" : kind == Kind::kDuration ? "ns" : "count");
+}
+
+void write_frame(const NamedFrame& frame, output::JsonWriter* json) {
+  json->begin_object(output::JsonWriter::Layout::kLine);
+  json->member("name", frame.function);
+  json->member("full", full_name(frame));
+  json->member("file", frame.file);
+  json->member("line", frame.line);
+  json->member("module", frame.module);
+  json->end();
+}
+
+void NamesWriter::finish() {
+  json_.key(key_).begin_object();
+  auto column = [&](const char* name, auto&& value) {
+    json_.key(name).begin_array();
+    for (const NamedFrame& frame : frames_) json_.value(value(frame));
+    json_.end();
+  };
+  json_.key("id").begin_array();
+  for (uint32_t id : ids_) json_.value(id);
+  json_.end();
+  column("name", [](const NamedFrame& f) { return std::string_view(f.function); });
+  column("full", [](const NamedFrame& f) { return std::string_view(full_name(f)); });
+  column("file", [](const NamedFrame& f) { return std::string_view(f.file); });
+  column("line", [](const NamedFrame& f) { return f.line; });
+  column("module", [](const NamedFrame& f) { return std::string_view(f.module); });
+  json_.end();
+}
+
+}  // namespace malloscope::serve

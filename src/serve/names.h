@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions and metrics in the heads of answers.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyze/answer.h"
+#include "analyze/profile_views.h"
+#include "output/json_writer.h"
+
+namespace malloscope::serve {
+
+// "metric" and "unit".
+void write_metric_members(analyze::Metric metric, output::JsonWriter* json);
+void write_frame(const analyze::NamedFrame& frame, output::JsonWriter* json);
+
+// {"id": [], "name": [], "full": [], "file": [], "line": [], "module": []}
+class NamesWriter {
+ public:
+  NamesWriter(output::JsonWriter* json, std::string key) : json_(*json), key_(std::move(key)) {}
+  void add(uint32_t id, analyze::NamedFrame frame) {
+    ids_.push_back(id);
+    frames_.push_back(std::move(frame));
+  }
+  void finish();
+
+ private:
+  output::JsonWriter& json_;
+  std::string key_;
+  std::vector<uint32_t> ids_;
+  std::vector<analyze::NamedFrame> frames_;
+};
+
+}  // namespace malloscope::serve

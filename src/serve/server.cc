@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Against whom: other users of the machine do not know the token; pages of other sites that a
+// browser has open cannot read answers (no CORS) and, by a name that suddenly means 127.0.0.1,
+// not even ask (the Host must be ours); and what a trace has for names cannot run (no inline
+// script, nothing from elsewhere).
+
+#include "serve/server.h"
+
+#include <fmt/format.h>
+#include <httplib.h>
+#include <sys/random.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "serve/bundle.h"
+
+namespace malloscope::serve {
+namespace {
+
+constexpr const char* kAddress = "127.0.0.1";
+constexpr const char* kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' "
+    "data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+Result<std::string> make_token() {
+  std::array<unsigned char, 16> bytes = {};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return fail("no random number for the page's address could be had");
+  std::string token;
+  for (unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
+  return token;
+}
+
+int64_t now_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+struct Server::Http {
+  httplib::Server server;
+  std::string token;
+  std::atomic<int64_t> last_asked = now_seconds();
+};
+
+Server::Server(Api* api, std::unique_ptr<Http> http) : api_(*api), http_(std::move(http)) {}
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::open(Api* api, int port) {
+  auto http = std::make_unique<Http>();
+  Result<std::string> token = make_token();
+  if (!token) return std::unexpected(token.error());
+  http->token = *token;
+  if (port != 0) {
+    if (!http->server.bind_to_port(kAddress, port))
+      return fail(
+          fmt::format("port {} of {} cannot be had; another program may use it", port, kAddress));
+  } else {
+    port = http->server.bind_to_any_port(kAddress);
+    if (port <= 0) return fail(fmt::format("no port of {} can be had", kAddress));
+  }
+  std::unique_ptr<Server> server(new Server(api, std::move(http)));
+  server->set_up(port);
+  return server;
+}
+
+void Server::set_up(int port) {
+  httplib::Server& server = http_->server;
+  url_ = fmt::format("http://{}:{}/{}/", kAddress, port, http_->token);
+  server.set_keep_alive_max_count(100'000);
+  server.set_payload_max_length(1 << 16);
+  server.set_default_headers({{"Content-Security-Policy", kPolicy},
+                              {"X-Content-Type-Options", "nosniff"},
+                              {"Referrer-Policy", "no-referrer"},
+                              {"Cross-Origin-Resource-Policy", "same-origin"},
+                              {"Cross-Origin-Opener-Policy", "same-origin"},
+                              {"Cache-Control", "no-store"}});
+  std::string host = fmt::format("{}:{}", kAddress, port),
+              local = fmt::format("localhost:{}", port);
+  std::string prefix = "/" + http_->token + "/";
+  server.set_pre_routing_handler(
+      [=, this](const httplib::Request& request, httplib::Response& response) {
+        using Handled = httplib::Server::HandlerResponse;
+        std::string asked = request.get_header_value("Host");
+        auto refuse = [&](int status, const char* text) {
+          response.status = status;
+          response.set_content(text, "text/plain");
+          return Handled::Handled;
+        };
+        if ((asked != host && asked != local) || request.get_header_value_count("Host") != 1)
+          return refuse(403, "This page is for this machine alone.\n");
+        if (!request.path.starts_with(prefix))
+          return refuse(404, "The address of the page is what malloscope view printed.\n");
+        if (request.method != "GET" && request.method != "HEAD")
+          return refuse(405, "There is nothing here to change.\n");
+        http_->last_asked = now_seconds();
+        return Handled::Unhandled;
+      });
+  server.set_exception_handler(
+      [](const httplib::Request&, httplib::Response& response, std::exception_ptr thrown) {
+        std::string what = "something went wrong";
+        try {
+          std::rethrow_exception(thrown);
+        } catch (const std::bad_alloc&) {
+          what = "there is not enough memory for that";
+        } catch (const std::exception& error) {
+          what = error.what();
+        }
+        Reply reply = failure(500, what);
+        response.status = reply.status;
+        response.set_content(std::move(reply.body), reply.type);
+      });
+  server.Get(".*", [=, this](const httplib::Request& request, httplib::Response& response) {
+    std::string path = request.path.substr(prefix.size());
+    for (const PageFile& file : page_files())
+      if (path == file.name)
+        return response.set_content(file.bytes.data(), file.bytes.size(), std::string(file.type));
+    if (!path.starts_with("api/")) {
+      response.status = 404;
+      return response.set_content("There is no such page.\n", "text/plain");
+    }
+    Reply reply = api_.answer(path.substr(4), request.params);
+    response.status = reply.status;
+    response.set_content(std::move(reply.body), reply.type);
+  });
+}
+
+void Server::run(std::chrono::seconds idle) {
+  std::thread watcher([&] {
+    while (!http_->server.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    while (now_seconds() - http_->last_asked < idle.count())
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    http_->server.stop();
+  });
+  http_->server.listen_after_bind();
+  watcher.join();
+}
+
+}  // namespace malloscope::serve

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// api/timeline: how much was live, allocated and resident over time.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <string_view>
+
+#include "analyze/index_curves.h"
+#include "analyze/view.h"
+#include "serve/answers.h"
+#include "serve/columns.h"
+#include "serve/names.h"
+
+namespace malloscope::serve {
+namespace {
+
+using analyze::By;
+using analyze::Explorer;
+using analyze::IndexCurves;
+using analyze::kSlices;
+
+constexpr size_t kMostGroups = 12;
+
+// Groups of cells, each with a name and a curve.
+struct Layers {
+  std::vector<std::string> names;
+  std::vector<std::vector<double>> live;
+};
+
+double highest(const std::vector<double>& curve) {
+  return *std::max_element(curve.begin(), curve.end());
+}
+
+// The heaviest at their own highest, and the rest as one.
+void keep_heaviest(Layers* layers) {
+  std::vector<size_t> order(layers->names.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
+    return highest(layers->live[a]) > highest(layers->live[b]);
+  });
+  while (!order.empty() && highest(layers->live[order.back()]) == 0) order.pop_back();
+  Layers kept;
+  std::vector<double> others(kSlices);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const std::vector<double>& live = layers->live[order[i]];
+    if (i < kMostGroups || order.size() == kMostGroups + 1) {
+      kept.names.push_back(layers->names[order[i]]);
+      kept.live.push_back(live);
+    } else {
+      for (size_t k = 0; k < kSlices; ++k) others[k] += live[k];
+    }
+  }
+  if (order.size() > kMostGroups + 1) {
+    kept.names.push_back(fmt::format("{} others", order.size() - kMostGroups));
+    kept.live.push_back(std::move(others));
+  }
+  *layers = std::move(kept);
+}
+
+// By what rows or cells belong to.
+bool layers_of(const Context& context, const Explorer::Question& question, const std::string& by,
+               IndexCurves* curves, Layers* layers) {
+  Explorer& explorer = context.explorer;
+  const trace::Tables& tables = explorer.reading().tables();
+  if (by == "site") {
+    Explorer::Grouping groups = explorer.groups(question, By::kSite);
+    if (!explorer.curves(
+            question, groups->groups.size(), [&](size_t row) { return groups->group_of_row[row]; },
+            curves))
+      return false;
+    for (const auto& group : groups->groups) layers->names.push_back(group.site.function);
+  } else if (by == "process") {
+    if (!explorer.curves(
+            question, tables.images.size(),
+            [&](size_t row) { return raw(explorer.rows()[row].image) - 1; }, curves))
+      return false;
+    for (const trace::Image& image : tables.images)
+      layers->names.push_back(fmt::format("{} ({})", image.program(), image.pid));
+  } else if (by == "thread") {
+    std::vector<std::vector<uint32_t>> number;  // Of each image's threads.
+    for (const trace::Image& image : tables.images) {
+      std::vector<uint32_t>& numbers = number.emplace_back();
+      for (uint32_t i = 0; i <= image.threads.size(); ++i) {
+        numbers.push_back(static_cast<uint32_t>(layers->names.size()));
+        layers->names.push_back(analyze::thread_name(image, ThreadId{i}));
+      }
+    }
+    auto group = [&](const analyze::IndexCell& cell) {
+      const std::vector<uint32_t>& numbers = number[raw(cell.image) - 1];
+      return raw(cell.thread) < numbers.size() ? numbers[raw(cell.thread)] : numbers[0];
+    };
+    if (!explorer.curves_of_cells(question, layers->names.size(), group, curves)) return false;
+  } else {
+    return explorer.curves(question, 1, [](size_t) { return 0; }, curves);
+  }
+  for (size_t i = 0; i < layers->names.size(); ++i)
+    layers->live.emplace_back(curves->of(i), curves->of(i) + kSlices);
+  keep_heaviest(layers);
+  return true;
+}
+
+// What all selected processes had together, whenever one of them was looked at.
+void resident(const trace::Tables& tables, const analyze::Selection& selection,
+              std::vector<double>* times, std::vector<double>* bytes) {
+  struct Sample {
+    uint64_t tick;
+    size_t image;
+    uint64_t bytes;
+  };
+  std::vector<Sample> samples;
+  for (size_t i = 0; i < tables.images.size(); ++i) {
+    if (!selection.contains(tables.images[i])) continue;
+    for (const trace::RssSample& sample : tables.images[i].rss)
+      samples.push_back({sample.tick, i, sample.bytes});
+    if (tables.images[i].end_tick && !tables.images[i].rss.empty())
+      samples.push_back({*tables.images[i].end_tick, i, 0});
+  }
+  std::ranges::stable_sort(samples, {}, &Sample::tick);
+  std::vector<uint64_t> now(tables.images.size());
+  uint64_t sum = 0;
+  for (const Sample& sample : samples) {
+    sum += sample.bytes - now[sample.image];
+    now[sample.image] = sample.bytes;
+    times->push_back(static_cast<double>(tables.time_ns(sample.tick)));
+    bytes->push_back(static_cast<double>(sum));
+  }
+}
+
+}  // namespace
+
+Result<std::string> timeline_answer(const Context& context, const Parameters& parameters) {
+  Result<Explorer::Question> question = question_of(parameters, context.names);
+  if (!question) return std::unexpected(question.error());
+  std::string by = word(parameters, "by", "none");
+  static const std::set<std::string> kBy = {"none", "process", "thread", "site"};
+  if (!kBy.contains(by)) return fail_usage("by= is none of none, process, thread, site");
+  Explorer& explorer = context.explorer;
+  if (!explorer.index())
+    return fail(
+        "this trace has no index, so there is no curve of it; malloscope report --view rss");
+  Jobs::Running job(&context.jobs, "drawing the timeline");
+
+  bool all = Explorer::is_about_all(*question);
+  IndexCurves curves;
+  Layers layers;
+  if ((!all || by != "none") && !layers_of(context, *question, by, &curves, &layers))
+    return fail_usage("the timeline is not known for sizes that are no powers of two");
+  std::vector<double> live, live_max, blocks, allocations, allocated, frees;
+  auto add = [&](const analyze::SliceFlow& slice, uint64_t most) {
+    live.push_back(static_cast<double>(slice.live_bytes));
+    live_max.push_back(static_cast<double>(most));
+    blocks.push_back(static_cast<double>(slice.live_blocks));
+    allocations.push_back(static_cast<double>(slice.allocations));
+    allocated.push_back(static_cast<double>(slice.allocated_bytes));
+    frees.push_back(static_cast<double>(slice.frees));
+  };
+  if (all) {
+    for (const analyze::WholeSlice& slice : analyze::whole_curve(*explorer.index()))
+      add(slice, slice.live_max);
+  } else {
+    uint64_t before = 0;  // Of a part, only what was there at the ends of slices is known.
+    for (const analyze::SliceFlow& slice : curves.all) {
+      add(slice, std::max(before, slice.live_bytes));
+      before = slice.live_bytes;
+    }
+  }
+  const trace::Tables& tables = explorer.reading().tables();
+  std::vector<double> time, rss_time, rss;
+  for (uint64_t cut : explorer.index()->facts().times.cuts)
+    time.push_back(static_cast<double>(tables.time_ns(cut)));
+  resident(tables, question->query.selection, &rss_time, &rss);
+  Columns columns;
+  columns.add("time", time);
+  columns.add("live", live);
+  columns.add("live_max", live_max);
+  columns.add("blocks", blocks);
+  columns.add("allocations", allocations);
+  columns.add("allocated", allocated);
+  columns.add("frees", frees);
+  columns.add("rss_time", rss_time);
+  columns.add("rss", rss);
+  if (by != "none") {
+    std::vector<double> group_live;
+    for (const std::vector<double>& layer : layers.live)
+      group_live.insert(group_live.end(), layer.begin(), layer.end());
+    columns.add("group_live", group_live);
+  }
+  return columns.finish([&](output::JsonWriter* json) {
+    json->member("slices", kSlices);
+    json->member("by", by);
+    json->member("exact_max", all);
+    json->key("groups").begin_array();
+    for (const std::string& name : layers.names) {
+      json->begin_object();
+      json->member("name", name);
+      json->end();
+    }
+    json->end();
+  });
+}
+
+}  // namespace malloscope::serve

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page's tables of sites beside the sites of a report with the same question.
+
+import { check, cli, frameTitle } from "./viewer.mjs";
+import { bytes, count, duration } from "./words.mjs";
+
+// The question in an address as the words of a report.
+const options = {
+  metric: "--metric",
+  from: "--from",
+  to: "--to",
+  where: "--where",
+  hide: "--hide",
+  under: "--only-under",
+  thread: "--thread",
+  process: "--process",
+  module: "--module",
+  min_size: "--min-size",
+  max_size: "--max-size",
+};
+
+export function asReport(words) {
+  return Object.entries({ metric: "peak", ...words }).flatMap(([word, value]) =>
+    options[word] ? [options[word], value] : [],
+  );
+}
+
+const metrics = { peak: "peak_bytes", live: "live_bytes", allocated: "allocated_bytes" };
+export const amountOf = (metric) => (row) => row[metrics[metric] ?? metric];
+export const textOf = (metric) => (metrics[metric] ? bytes : metric === "lifetime" ? duration : count);
+
+// Headings of the page that are figures of a report.
+const columns = {
+  "at peak": ["peak_bytes", bytes],
+  live: ["live_bytes", bytes],
+  "live blocks": ["live_blocks", count],
+  allocated: ["allocated_bytes", bytes],
+  allocations: ["allocations", count],
+  temporary: ["temporary", count],
+  stacks: ["stacks", count],
+};
+
+function asWords(row, heads, name) {
+  return [...heads.map((head) => columns[head][1](row[columns[head][0]])), name].join(" | ");
+}
+
+// Every row of a table is a row of the report, with each of its figures, and none is missing.
+export function sameRows(what, found, wanted, by = "site") {
+  const heads = Object.keys(columns).filter((head) => head in (found[0] ?? {}));
+  check(`${what}: figures beside each site`, heads.length >= (by === "peak" ? 4 : 6));
+  const key = by === "peak" ? "site" : by;
+  const on = found.map((row) => [...heads.map((head) => row[head]), row[key]].join(" | "));
+  const told = wanted.map((row) => asWords(row, heads, key === "site" ? frameTitle(row) : row[key]));
+  check(`${what}: rows`, on.toSorted(), told.toSorted());
+}
+
+// The table of sites that is open, and the sentence above it, with the report of the same words.
+export async function sameSites(what, viewer, trace, words, by = "site") {
+  const metric = words.metric ?? "peak";
+  const told = cli("report", trace, ...asReport(words), "--by", by)[`${by}s`];
+  const caption = await viewer.text(".view .caption");
+  const sum = told.reduce((all, row) => all + amountOf(metric)(row), 0);
+  const many = `${count(told.length)} ${told.length === 1 ? by : `${by}s`}`;
+  const wanted = `${textOf(metric)(sum)} in ${many}`;
+  if (told.length === 0) {
+    const filtered = Object.keys(words).some((word) => options[word] && word !== "metric");
+    const nothing = filtered ? "Nothing is left by these filters." : "Nothing of this metric was recorded.";
+    return check(what, await viewer.text(".view .sentence"), nothing);
+  }
+  check(what, caption?.replace(/^[^:]*: /, ""), wanted);
+  const label = await viewer.page.locator(".view [role=grid]").getAttribute("aria-label");
+  sameRows(what, await viewer.rows(label), told, by);
+  return caption;
+}

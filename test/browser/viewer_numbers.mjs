@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens every view of a trace and compares its numbers with what reports say as JSON:
+//
+//     node viewer_numbers.mjs TRACE...
+
+import { Viewer, check, cli, finish, frameTitle, launch, serve, tabs } from "./viewer.mjs";
+import { amountOf, sameRows, sameSites } from "./site_rows.mjs";
+import { bytes, count, duration, percent, signed } from "./words.mjs";
+
+const overview = async (viewer, trace) => {
+  await viewer.tab("Overview");
+  const { totals: t, rss, processes } = cli("report", trace);
+  check("the figures", await viewer.texts(".figure"), [
+    `Peak heap${bytes(t.peak_bytes)}at ${duration(t.peak_time_ns)} of ${duration(cli("report", trace).trace.duration_ns)}`,
+    `Allocated${bytes(t.allocated_bytes)}in ${count(t.allocations)} allocations`,
+    `Still live${bytes(t.live_bytes)}at the end, in ${count(t.live_blocks)} ${t.live_blocks === 1 ? "block" : "blocks"}`,
+    `Temporary${percent(t.temporary, t.allocations)}${count(t.temporary)} ${t.temporary === 1 ? "allocation" : "allocations"}`,
+    `Peak RSS${bytes(rss.peak_bytes)}resident`,
+  ]);
+  const lists = [
+    ["peak", "Heaviest at the peak", bytes],
+    ["live", "Still live at the end", bytes],
+    ["allocations", "Most allocations", count],
+    ["allocated", "Most bytes allocated", bytes],
+  ];
+  const shown = await viewer.page.$$eval(".lists .top", (all) =>
+    all.map((list) => [
+      list.querySelector("h2").textContent,
+      [...list.querySelectorAll("tr")].map((row) =>
+        [...row.querySelectorAll(".right")].map((c) => c.textContent.trim()),
+      ),
+      [...list.querySelectorAll("tr .frame")].map((f) => f.title),
+    ]),
+  );
+  lists.forEach(([metric, title, text], i) => {
+    const told = cli("report", trace, "--metric", metric, "--by", "site").sites;
+    const amount = amountOf(metric),
+      whole = told.reduce((sum, row) => sum + amount(row), 0);
+    const five = told.filter((row) => amount(row) > 0).slice(0, 5);
+    check(title, shown[i].slice(0, 2), [title, five.map((row) => [text(amount(row)), percent(amount(row), whole)])]);
+    // Those that weigh the same may be in any order.
+    const all = new Set(told.map((row) => `${text(amount(row))} ${frameTitle(row)}`));
+    shown[i][2].forEach((name, k) => check(`${title}: ${name}`, all.has(`${shown[i][1][k][0]} ${name}`)));
+  });
+  if (processes.length > 1) {
+    const rows = await viewer.page.$$eval(".plain-scroll tbody tr", (all) =>
+      all.map((row) => [...row.cells].map((cell) => cell.textContent.trim()).slice(0, 6)),
+    );
+    check(
+      "processes",
+      rows.map(([pid, , ...figures]) => [pid, ...figures.slice(0, 3)]),
+      processes.map((p) => [
+        String(p.pid),
+        bytes(p.totals.peak_bytes),
+        bytes(p.totals.live_bytes),
+        count(p.totals.allocations),
+      ]),
+    );
+  }
+};
+
+const timeline = async (viewer, trace) => {
+  await viewer.tab("Timeline");
+  const moments = await viewer.table("The heap at eleven moments");
+  check("moments", moments.length, 11);
+  const slices = 1000;
+  for (const i of [3, 7, 10]) {
+    const slice = Math.min(slices - 1, Math.round((i * (slices - 1)) / 10));
+    const to = `${(slice + 1) / 10}%`;
+    const then = cli("report", trace, "--to", to, "--metric", "live", "--by", "site").sites;
+    check(`live blocks at ${to}`, moments[i][2], count(then.reduce((sum, row) => sum + row.live_blocks, 0)));
+  }
+  for (const by of ["process", "thread", "site"]) {
+    await viewer.choose("Live bytes by", by);
+    const groups = await viewer.table(`Highest live bytes by ${by}`);
+    check(`the timeline has something by ${by}`, groups?.length > 0 && /^[\d.]+ \w+$/.test(groups[0][1]));
+  }
+  // The keys read the curve aloud: the end of it is the end of the report.
+  const chart = viewer.page.locator(".strip [role=slider]");
+  await chart.focus();
+  await viewer.press("End");
+  check("the curve aloud", /^[\d.]+ m?s\. Live [\d.]+ \w*B/.test(await chart.getAttribute("aria-valuetext")));
+};
+
+const flame = async (viewer, trace) => {
+  for (const metric of ["peak", "allocations"]) {
+    await viewer.go(`view=flame&full_names=1&metric=${metric}`);
+    const text = metric === "peak" ? bytes : count;
+    const tree = cli("report", trace, "--metric", metric, "--tree").tree;
+    const whole = tree.reduce((sum, row) => sum + row.self, 0);
+    const label = await viewer.page.locator(".flame-canvas").getAttribute("aria-label");
+    check(
+      `flame graph of ${metric}`,
+      label,
+      `Flame graph, ${metric === "peak" ? "Live at the peak" : "Allocations"}: ${text(whole)} in ${count(tree.length + 1)} nodes.`,
+    );
+    const told = cli("report", trace, "--metric", metric, "--by", "function").functions;
+    const heaviest = told
+      .map((row) => row.self)
+      .sort((a, b) => b - a)
+      .slice(0, 20);
+    const rows = await viewer.table(
+      `The functions that hold most themselves, ${metric === "peak" ? "Live at the peak" : "Allocations"}`,
+    );
+    const amounts = rows.map((row) => row[1]).filter((amount) => !/^0( B)?$/.test(amount));
+    check(`heaviest functions, ${metric}`, amounts, heaviest.filter(Boolean).map(text));
+    const known = new Set(told.map((row) => `${row.function} ${text(row.self)} ${percent(row.self, whole)}`));
+    for (const row of rows) check(`function ${row.join(" ")}`, known.has(row.join(" ")));
+  }
+};
+
+const sites = async (viewer, trace) => {
+  for (const metric of ["peak", "allocated", "allocations", "live", "temporary"]) {
+    await viewer.go(`view=sites&metric=${metric}`);
+    await sameSites(`sites by ${metric}`, viewer, trace, { metric });
+  }
+  await viewer.go("view=sites&group=module");
+  await sameSites("modules", viewer, trace, {}, "module");
+};
+
+const leaks = async (viewer, trace) => {
+  await viewer.go("view=leaks");
+  const told = cli("leaks", trace);
+  const t = told.totals;
+  const headline = await viewer.text(".headline");
+  if (t.blocks === 0) return check("no leaks", /^No leaks|^0 leaks/.test(headline));
+  check(
+    "leaks",
+    headline.startsWith(`${count(t.blocks)} ${t.blocks === 1 ? "leak" : "leaks"}, ${count(t.unique)} unique`),
+  );
+  check("leaked bytes", headline.includes(`${bytes(t.bytes)}`));
+  if (t.growing_unique) check("growing", headline.includes(`${bytes(t.growing_bytes)} in ${count(t.growing_unique)}`));
+  const rows = await viewer.rows("leaks");
+  check(
+    "rows of leaks",
+    rows.map((r) => [r.bytes, r.blocks, r.when, r.first, r.last, r["leaked by"]]),
+    told.leaks.map((l) => [
+      bytes(l.bytes),
+      count(l.blocks),
+      l.when,
+      duration(l.first_ns),
+      duration(l.last_ns),
+      frameTitle(l),
+    ]),
+  );
+};
+
+const peak = async (viewer, trace) => {
+  await viewer.go("view=peak");
+  const told = cli("report", trace, "--metric", "peak", "--by", "site").sites;
+  const { totals } = cli("report", trace);
+  const caption = await viewer.text(".view .caption");
+  check(
+    "the peak",
+    caption,
+    `${bytes(totals.peak_bytes)} at the peak, ${duration(totals.peak_time_ns)} after the recording began, from ${count(told.length)} ${told.length === 1 ? "site" : "sites"}`,
+  );
+  sameRows("sites at the peak", await viewer.rows("Sites at the peak"), told, "peak");
+  // The areas hold the same: each names a site, and says what it holds.
+  const areas = await viewer.page.$$eval(".treemap-cell", (all) => all.map((e) => e.title.split("\n")[1]));
+  const amounts = new Set(told.map((row) => `${bytes(row.peak_bytes)}, ${percent(row.peak_bytes, totals.peak_bytes)}`));
+  check("areas of the peak", areas.length > 0 && areas.filter((a) => a.includes(",")).every((a) => amounts.has(a)));
+};
+
+const sizes = async (viewer, trace) => {
+  await viewer.go("view=sizes");
+  const told = cli("report", trace, "--view", "sizes");
+  for (const [title, key, text] of [
+    ["bytes allocated", "allocated_bytes", bytes],
+    ["live at the peak", "peak_bytes", bytes],
+    ["live at the end", "live_bytes", bytes],
+    ["allocations", "allocations", count],
+  ]) {
+    await viewer.choose("Show", title);
+    check(
+      `sizes by ${title}`,
+      await viewer.texts(".histogram li"),
+      told.classes.map((row) => row.range + text(row[key])),
+    );
+  }
+  const rows = await viewer.rows("The sizes most asked for", 100);
+  check(
+    "sizes",
+    rows.map((r) => [r.size, r.allocations, r.allocated, r["at peak"], r["live at end"], r["live blocks"]]),
+    told.sizes
+      .slice(0, rows.length)
+      .map((s) => [
+        count(s.size),
+        count(s.allocations),
+        bytes(s.allocated_bytes),
+        bytes(s.peak_bytes),
+        bytes(s.live_bytes),
+        count(s.live_blocks),
+      ]),
+  );
+};
+
+const lifetimes = async (viewer, trace) => {
+  await viewer.go("view=lifetimes");
+  const told = cli("report", trace, "--view", "lifetimes");
+  check(
+    "lifetimes",
+    await viewer.texts(".histogram li"),
+    told.histogram.map((row) => row.lived + count(row.blocks)),
+  );
+  const rows = await viewer.rows("sites", 100);
+  check(
+    "lifetimes of sites",
+    rows.map((r) => [r.blocks, r.median, r.p90, r.longest, r["never freed"], r.site]),
+    told.sites
+      .slice(0, rows.length)
+      .map((s) => [
+        count(s.blocks),
+        ...[s.median_ns, s.p90_ns, s.longest_ns].map((ns) => (ns === null ? "-" : duration(ns))),
+        count(s.never_freed),
+        frameTitle(s),
+      ]),
+  );
+};
+
+const threads = async (viewer, trace) => {
+  await viewer.go("view=threads");
+  const told = cli("report", trace, "--view", "threads").threads;
+  const label = await viewer.page.locator(".view [role=grid]").first().getAttribute("aria-label");
+  const rows = await viewer.rows(label, 100);
+  const heads = Object.keys(rows[0]);
+  for (const [head, key, text] of [
+    ["allocations", "allocations", count],
+    ["allocated", "allocated_bytes", bytes],
+    ["frees own", "own_frees", count],
+    ["of others", "frees_of_others", count],
+    ["by others", "freed_by_others", count],
+    ["thread", "thread", String],
+  ]) {
+    check(`threads have ${head} among ${heads}`, heads.includes(head));
+    check(
+      `threads: ${head}`,
+      rows.map((r) => r[head]),
+      told.slice(0, rows.length).map((t) => text(t[key])),
+    );
+  }
+};
+
+const diff = async (viewer, trace) => {
+  await viewer.go("view=diff&metric=live&before_to=30%25&to=90%25");
+  const told = cli("diff", trace, "--from", "30%", "--to", "90%");
+  const { before, after } = told.totals;
+  const caption = await viewer.text(".view .caption");
+  const change = after.live_bytes - before.live_bytes;
+  check(
+    "the diff's sums",
+    /: ([\d.]+ \w+) before \(.*?\), ([\d.]+ \w+) after \(.*?\), ([+-]?[\d.]+ \w+)\./.exec(caption)?.slice(1),
+    [bytes(before.live_bytes), bytes(after.live_bytes), signed(change)],
+  );
+  const rows = (await viewer.rows("Changes by site")).filter((r) => r.status !== "same");
+  check(
+    "changes",
+    rows.map((r) => [r.change, r.status, r.before, r.after, r.site].join(" | ")).sort(),
+    told.sites
+      .filter((s) => s.change !== 0)
+      .map((s) => [signed(s.change), s.status, bytes(s.was), bytes(s.is), frameTitle(s)].join(" | "))
+      .sort(),
+  );
+};
+
+await finish(async () => {
+  const browser = await launch();
+  for (const trace of process.argv.slice(2)) {
+    const viewer = await Viewer.open(browser, await serve(trace));
+    check(
+      "tabs",
+      await viewer.texts("[role=tab]"),
+      tabs.map(([, title]) => title),
+    );
+    for (const view of [overview, timeline, flame, sites, leaks, peak, sizes, lifetimes, threads, diff]) {
+      const began = Date.now();
+      await view(viewer, trace);
+      if (process.env.MSCOPE_VERBOSE) console.log(trace, view.name, Date.now() - began, "ms");
+    }
+    for (const answer of ["Churn", "Growth", "RSS", "Mappings", "Pages"]) {
+      await viewer.tab("More");
+      await viewer.choose("Answer", answer);
+      check(`${answer} says something`, (await viewer.text(".headline"))?.length > 10);
+    }
+    await viewer.close();
+  }
+});

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// Uses the page as people do, with the pointer: brushes, clicks, filters, zooms, goes back and forth, and
+// looks each time whether the numbers are those of a report with the same question.
+//
+//     node viewer_use.mjs TRACE       a recording of several processes and threads
+
+import path from "node:path";
+import { Viewer, check, cli, finish, launch, serve } from "./viewer.mjs";
+import { asReport, sameSites } from "./site_rows.mjs";
+import { bytes, count, percent } from "./words.mjs";
+
+const trace = process.argv[2];
+
+// From one place of the timeline to another, in parts of its width.
+async function drag(viewer, from, to) {
+  const box = await viewer.page.locator(".strip .u-over").boundingBox();
+  const y = box.y + box.height / 2,
+    x = (part) => box.x + box.width * part;
+  await viewer.page.mouse.move(x(from), y);
+  await viewer.page.mouse.down();
+  for (let step = 1; step <= 4; ++step) await viewer.page.mouse.move(x(from + ((to - from) * step) / 4), y);
+  await viewer.page.mouse.up();
+  await viewer.settled();
+}
+
+const near = (text, percentage) => Math.abs(parseFloat(text) - percentage) <= 0.3;
+
+async function time(viewer, browser) {
+  await viewer.go("view=sites&metric=allocated");
+  const whole = await viewer.text(".view .caption");
+  await drag(viewer, 0.2, 0.7);
+  const brushed = viewer.words();
+  check("a drag is a range", near(brushed.from, 20) && near(brushed.to, 70));
+  const caption = await sameSites("a brushed range", viewer, trace, brushed);
+  check("the range changes the numbers", caption !== whole);
+  check("the range is told", /^[\d.]+ m?s to [\d.]+ m?s/.test(await viewer.text(".chips .chip")));
+
+  // An edge of it can be moved.
+  await drag(viewer, 0.7, 0.5);
+  check("an edge moves", viewer.words().from === brushed.from && near(viewer.words().to, 50));
+  await sameSites("a range with a moved edge", viewer, trace, viewer.words());
+
+  await viewer.page.locator(".strip .u-over").click({ position: { x: 400, y: 30 } });
+  await viewer.settled();
+  const clicked = viewer.words();
+  check("a click is an instant", [clicked.metric, clicked.from], ["live", undefined]);
+  const instant = await sameSites("what is live at an instant", viewer, trace, clicked);
+
+  await viewer.page.goBack();
+  await viewer.settled();
+  check("back", [viewer.words().metric, viewer.words().from], ["allocated", brushed.from]);
+  await viewer.page.goBack();
+  await viewer.settled();
+  check("back again", viewer.words(), brushed);
+  check("back shows the same", await viewer.text(".view .caption"), caption);
+  await viewer.page.goBack();
+  await viewer.settled();
+  check("back to the whole", await viewer.text(".view .caption"), whole);
+  for (let i = 0; i < 3; ++i) await viewer.page.goForward();
+  await viewer.settled();
+  check("forward", viewer.words(), clicked);
+  check("forward shows the same", await viewer.text(".view .caption"), instant);
+
+  // A colleague opens the link.
+  const other = await Viewer.open(browser, viewer.url, new URL(viewer.page.url()).hash);
+  check("a link shows the same", await other.text(".view .caption"), instant);
+  const label = await viewer.page.locator(".view [role=grid]").getAttribute("aria-label");
+  check("a link shows the same rows", await other.rows(label, 20), await viewer.rows(label, 20));
+  await other.close();
+
+  await viewer.page.getByRole("button", { name: "Clear all" }).click();
+  await viewer.settled();
+  check("clear all", [viewer.words().from, viewer.words().to], [undefined, undefined]);
+}
+
+async function filters(viewer) {
+  const { processes, sites } = cli("report", trace);
+  const thread = cli("report", trace, "--by", "thread", "--metric", "allocated").threads[0].thread;
+  const busiest = processes.toSorted((a, b) => b.totals.allocations - a.totals.allocations)[0];
+  const library = sites.map((s) => s.module ?? "").find((m) => /libc\.so/.test(m)) ?? sites[0].module;
+  const cases = [
+    ["where", "main and not /^_?dl_/"],
+    ["thread", /\((\d+)\)/.exec(thread)?.[1] ?? thread],
+    ["module", library.split("/").pop()],
+    ["min_size", "64"],
+    ["max_size", "1023"],
+  ];
+  for (const [word, text] of cases) {
+    await viewer.go("view=sites&metric=allocated");
+    const before = await viewer.text(".view .caption");
+    await viewer.type(word, text);
+    const words = viewer.words();
+    check(`${word} is in the address`, typeof words[word], "string");
+    const after = await sameSites(`${word}=${text}`, viewer, trace, words);
+    check(`${word} leaves something out`, after !== before);
+  }
+  // Also while a field has the focus, back takes what was typed in it.
+  await viewer.go("view=sites&metric=allocated");
+  const before = await viewer.text(".view .caption");
+  await viewer.type("where", "main");
+  await viewer.page.goBack();
+  await viewer.settled();
+  check("back empties the field", await viewer.page.inputValue("#f-where"), "");
+  await viewer.page.focus("#f-module");
+  await viewer.settled();
+  check("and it stays so", [viewer.words().where, await viewer.text(".view .caption")], [undefined, before]);
+
+  await viewer.go("view=sites&metric=allocated");
+  await viewer.page.selectOption("#f-process", String(busiest.pid));
+  await viewer.settled();
+  await sameSites("one process", viewer, trace, viewer.words());
+  await viewer.page.selectOption("#f-metric", "peak");
+  await viewer.settled();
+  await sameSites("its peak", viewer, trace, { process: String(busiest.pid) });
+
+  await viewer.go("view=sites&metric=allocated");
+  viewer.mayRefuse = /api/;
+  await viewer.type("where", "(main");
+  check("a mistake is a sentence", /has no '\)'/.test(await viewer.text(".view [role=alert]")));
+  await viewer.type("where", "nowhere_at_all");
+  viewer.mayRefuse = null;
+  check("nothing left", await viewer.text(".view .sentence"), "Nothing is left by these filters.");
+}
+
+// The middle of a row of the flame graph. The root is row 0.
+async function onRow(viewer, row, act) {
+  const box = await viewer.page.locator(".flame-host").first().boundingBox();
+  await act(box.x + box.width * 0.4, box.y + row * 19 + 9);
+  await viewer.settled();
+}
+
+async function item(viewer, title) {
+  await viewer.page.getByRole("menuitem", { name: title }).click();
+  await viewer.settled();
+}
+
+async function flame(viewer) {
+  const label = () => viewer.page.locator(".flame-canvas").first().getAttribute("aria-label");
+  const total = async () => /: (.*) in [\d,]+ nodes?\.$/.exec(await label())?.[1];
+  const sum = (...words) =>
+    cli("report", trace, "--metric", "allocations", "--tree", ...words).tree.reduce((all, row) => all + row.self, 0);
+  const start = "view=flame&metric=allocations&full_names=1";
+  await viewer.go(start);
+  const functions = cli("report", trace, "--metric", "allocations", "--by", "function").functions;
+  const all = sum();
+  check("all", await total(), count(all));
+
+  await onRow(viewer, 4, (x, y) => viewer.page.mouse.move(x, y));
+  const hovered = await viewer.text(".tip-name");
+  const tip = await viewer.text(".tip");
+  check("the tip tells an amount", /Allocations: [\d,]+, /.test(tip));
+  await onRow(viewer, 4, (x, y) => viewer.page.mouse.click(x, y));
+  check("a click zooms", /^\d+$/.test(viewer.words().root ?? ""));
+  check("where it is", (await viewer.texts(".crumbs bdi")).at(-1), hovered);
+  await viewer.press("Escape");
+  const out = (await viewer.texts(".crumbs bdi")).at(-1);
+  check("Escape zooms out one", out !== hovered && out !== undefined);
+  await viewer.press("Home");
+  check("Home shows all", viewer.words().root, undefined);
+
+  // From the menu of a function.
+  await onRow(viewer, 4, (x, y) => viewer.page.mouse.click(x, y, { button: "right" }));
+  check("a menu of the function", await viewer.page.getByRole("menu").getAttribute("aria-label"), hovered);
+  await item(viewer, "Focus");
+  check("focus", await total(), count(sum("--only-under", viewer.words().under)));
+  await viewer.go(start);
+  await onRow(viewer, 4, (x, y) => viewer.page.mouse.click(x, y, { button: "right" }));
+  await item(viewer, "Hide");
+  const hide = viewer.words().hide;
+  check("hide leaves the sum", await total(), count(all));
+  const nodes = cli("report", trace, "--metric", "allocations", "--tree", "--hide", hide).tree.length;
+  check("hide leaves out nodes", / in ([\d,]+) nodes/.exec(await label())?.[1], count(nodes + 1));
+  check(
+    "what is hidden is told",
+    (await viewer.texts(".chips .chip")).some((c) => c.startsWith("without")),
+  );
+
+  await viewer.go(start);
+  await onRow(viewer, 4, (x, y) => viewer.page.mouse.click(x, y, { button: "right" }));
+  await item(viewer, "Callers and callees");
+  check("the sandwich's function", await viewer.text(".crumbs b"), hovered);
+  const facts = await viewer.text(".crumbs-facts");
+  const candidates = functions.filter((f) => f.function === hovered).map((f) => count(f.cumulative));
+  check("the sandwich's amount", candidates.includes(facts) || [candidates, facts]);
+  check("callers and callees", await viewer.page.locator(".sandwich .flame-host").count(), 2);
+
+  await viewer.go(start);
+  await viewer.page.fill(".find input", `/${hovered.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}/`);
+  await viewer.settled();
+  const found = sum("--focus", hovered.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+  check(
+    "highlight",
+    (await viewer.text(".find output")).replace(/ in .*/, ""),
+    `${count(found)}, ${percent(found, all)}`,
+  );
+
+  await viewer.go(start);
+  await viewer.choose("From", "allocation outwards");
+  check("inverted", await total(), count(all));
+  check("inverted is in the address", viewer.words().inverted, "1");
+  await onRow(viewer, 1, (x, y) => viewer.page.mouse.click(x, y));
+  check("zoomed, inverted", /^\d+$/.test(viewer.words().way ?? ""));
+  await viewer.choose("From", "main inwards");
+  await viewer.choose("Draw", "upwards");
+  await viewer.choose("Colour", "own amount");
+  check("how it is drawn is in the address", [viewer.words().shape, viewer.words().colour], ["flame", "severity"]);
+}
+
+async function sites(viewer) {
+  await viewer.go("view=sites&metric=allocated");
+  const told = cli("report", trace, ...asReport({ metric: "allocated" }), "--by", "site").sites;
+  const label = "Bytes allocated by site";
+  const head = viewer.page.getByRole("columnheader").getByRole("button", { name: "allocations" });
+  for (const [direction, sign] of [
+    ["descending", -1],
+    ["ascending", 1],
+  ]) {
+    await head.click();
+    await viewer.settled();
+    const sorted = told.map((s) => s.allocations).sort((a, b) => sign * (a - b));
+    const rows = await viewer.rows(label, 20);
+    check(
+      `sorted ${direction}`,
+      rows.map((r) => r.allocations),
+      sorted.slice(0, 20).map(count),
+    );
+    const aria = await viewer.page
+      .getByRole("columnheader")
+      .filter({ hasText: /^allocations/ })
+      .getAttribute("aria-sort");
+    check("aria-sort", aria, direction);
+  }
+  await viewer.go("view=sites&metric=allocated");
+  await viewer.page.locator(".rows [role=row]").first().click();
+  await viewer.settled();
+  check("a site is chosen", /^\d+$/.test(viewer.words().site ?? ""));
+  const top = told[0];
+  const stacks = await viewer.page.$$eval(".panel details", (all) =>
+    all.map((d) => [d.querySelector("b").textContent, d.querySelector("li .frame").title.split("\n")[0]]),
+  );
+  check("the stacks of it", stacks.length > 0 && stacks.length <= top.stacks);
+  check(
+    "they begin at it",
+    stacks.every(([, first]) => first === top.function),
+  );
+  if (top.stacks === stacks.length && stacks.length === 1)
+    check("their amount", stacks[0][0], bytes(top.allocated_bytes));
+  check("the heaviest is the threads' own", top.file?.endsWith("handover.cc"));
+  const line = await viewer.text(".source .here");
+  check("the source", line.startsWith(`${top.line} `) && line.length > 8);
+  const inside = await viewer.page.$eval(".source", (pre) => {
+    const box = pre.getBoundingClientRect(),
+      here = pre.querySelector(".here").getBoundingClientRect();
+    return here.top >= box.top && here.bottom <= box.bottom;
+  });
+  check("the line is in sight", inside);
+  const frames = await viewer.page.$$eval(".panel details[open] li .frame", (all) =>
+    all.map((f) => f.title.split("\n")[0]),
+  );
+  await viewer.page.getByRole("button", { name: "Copy stack" }).first().click();
+  const copied = await viewer.clipboard();
+  check(
+    "the stack is copied",
+    copied.split("\n").map((line, i) => line.startsWith(frames[i])),
+    frames.map(() => true),
+  );
+  await viewer.page.getByRole("button", { name: "Its blocks" }).click();
+  await viewer.settled();
+  const blocks = /^([\d,]+) blocks?/.exec(await viewer.text(".blocks .caption"))?.[1];
+  check("as many blocks as allocations", blocks, count(top.allocations));
+  const live = /; ([\d,]+) still live/.exec(await viewer.text(".blocks .caption"))?.[1];
+  check("as many live blocks", live, count(top.live_blocks));
+}
+
+// Every metric that is offered is answered, in every view that obeys it.
+async function metrics(viewer) {
+  await viewer.go("view=sites");
+  const offered = await viewer.page.$$eval("#f-metric option", (all) => all.map((o) => o.value));
+  check(
+    "metrics",
+    ["peak", "live", "allocated", "allocations", "calls", "temporary", "lifetime"].filter((m) => !offered.includes(m)),
+    [],
+  );
+  for (const metric of offered)
+    for (const view of ["sites", "flame", "overview"]) {
+      await viewer.go(`view=${view}&metric=${metric}&from=10%25&to=60%25`);
+      check(`${metric} in ${view}`, await viewer.texts("[role=alert]"), []);
+      if (view === "sites" && metric in { calls: 1, temporary: 1, peak: 1 })
+        await sameSites(`${metric} of a range`, viewer, trace, viewer.words());
+    }
+}
+
+async function themes(viewer, browser) {
+  const theme = (v) =>
+    v.page.evaluate(() => [document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor]);
+  const [light, white] = await theme(viewer);
+  await viewer.page.getByRole("button", { name: "Make the page dark" }).click();
+  const [dark, black] = await theme(viewer);
+  check("light, then dark", [light, dark, white !== black], ["light", "dark", true]);
+  await viewer.page.reload();
+  await viewer.settled();
+  check("it stays dark", await theme(viewer), [dark, black]);
+  const system = await Viewer.open(browser, viewer.url, "", { colorScheme: "dark" });
+  check("as the system says", await theme(system), [dark, black]);
+  await system.close();
+}
+
+await finish(async () => {
+  const browser = await launch();
+  const viewer = await Viewer.open(
+    browser,
+    await serve(trace, "--source", path.join(import.meta.dirname, "../programs")),
+  );
+  for (const use of [time, filters, flame, sites, metrics, themes]) {
+    const began = Date.now();
+    await use(viewer, browser);
+    if (process.env.MSCOPE_VERBOSE) console.log(use.name, Date.now() - began, "ms");
+  }
+});

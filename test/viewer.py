@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks what the viewer's page asks (docs/viewer_api.md), and compares with what reports say.
+
+    viewer.py MALLOSCOPE TRACE [QUESTION...]     a question is words as for report: --from 10% --focus x
+"""
+import array
+import collections
+import json
+import shlex
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+TYPES = {"f64": "d", "u32": "I", "u8": "B"}
+METRICS = ["peak", "live", "allocated", "allocations", "calls", "temporary"]
+# What reports call the words of an address.
+OPTIONS = {"from": "--from", "to": "--to", "where": "--where", "hide": "--hide",
+           "under": "--only-under", "thread": "--thread", "process": "--process",
+           "module": "--module", "type": "--type", "min_size": "--min-size",
+           "max_size": "--max-size"}
+
+
+class Page:
+    """A `malloscope view` that is asked as its page asks."""
+
+    def __init__(self, malloscope, trace, *options):
+        self.process = subprocess.Popen([malloscope, "view", trace, "--no-open", *options],
+                                        stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        if not self.url:
+            raise RuntimeError(f"malloscope view printed no address, exit {self.process.wait()}")
+        while self.json("api/trace")["state"] == "loading":
+            time.sleep(0.02)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+    def get(self, path, words=()):
+        query = urllib.parse.urlencode([(k, v) for k, v in dict(words).items()])
+        try:
+            with urllib.request.urlopen(f"{self.url}{path}?{query}") as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    def json(self, path, words=()):
+        status, body = self.get(path, words)
+        if status != 200:
+            raise RuntimeError(f"{path} {words}: {status} {body}")
+        return json.loads(body)
+
+    def columns(self, path, words=()):
+        status, body = self.get(path, words)
+        if status != 200:
+            raise RuntimeError(f"{path} {words}: {status} {body}")
+        assert body[:4] == b"MSC1", body[:40]
+        at = 8 + int.from_bytes(body[4:8], "little")
+        head = json.loads(body[8:at])
+        columns = {}
+        for column in head["columns"]:
+            values = array.array(TYPES[column["type"]])
+            size = values.itemsize * column["length"]
+            values.frombytes(body[at:at + size])
+            columns[column["name"]] = values
+            at += (size + 7) // 8 * 8
+        assert at == len(body), (at, len(body))
+        return head, columns
+
+
+class Report:
+    def __init__(self, malloscope, trace):
+        self.command = [malloscope, "report", trace, "--json"]
+
+    def __call__(self, words, *options):
+        for word, value in words.items():
+            if word == "metric" or (word == "from" and words.get("metric") == "live"):
+                continue
+            options += (OPTIONS[word], value)
+        return json.loads(subprocess.run([*self.command, *options], check=True,
+                                         stdout=subprocess.PIPE).stdout)
+
+
+def flame_tree(head, columns):
+    """{path of (name, module): (total, self)}, of a whole tree."""
+    symbols = head["symbols"]
+    paths, found = [], {}
+    for i, kind in enumerate(columns["kind"]):
+        if kind == 2:
+            paths.append(())
+            continue
+        assert kind == 0, "something was folded"
+        s = columns["symbol"][i]
+        name = (symbols["full"][s] or symbols["name"][s], symbols["module"][s])
+        path = paths[columns["parent"][i]] + (name,)
+        paths.append(path)
+        found[path] = (int(columns["total"][i]), int(columns["self"][i]))
+    return found
+
+
+def report_tree(rows):
+    paths, found = [], {}
+    for row in rows:
+        del paths[row["depth"]:]
+        paths.append((row["function"], row["module"] or ""))
+        found[tuple(paths)] = (row["cumulative"], row["self"])
+    return found
+
+
+def inverted_sums(tree):
+    """What an inverted tree has right below its root, from a tree the right way up."""
+    sums = collections.Counter()
+    for path, (_, own) in tree.items():
+        if own:
+            sums[path[-1]] += own
+    return sums
+
+
+def same(what, found, wanted):
+    if found != wanted:
+        only = lambda a, b: list((a.items() if isinstance(a, dict) else [a]))[:0] or [
+            (k, v, b.get(k)) for k, v in a.items() if b.get(k) != v][:5]
+        details = (only(found, wanted), only(wanted, found)) if isinstance(found, dict) else (
+            found, wanted)
+        sys.exit(f"{what}: the page and the report differ: {details}")
+
+
+def compare(page, report, words):
+    """Every number of flame graph, functions and sites, with a report's of the same question."""
+    metric = words["metric"]
+    what = f"{words}"
+    options = ("--metric", metric)
+    tree = flame_tree(*page.columns("api/flame", words))
+    wanted = report_tree(report(words, *options, "--tree")["tree"])
+    same(f"flame {what}", tree, wanted)
+    head, columns = page.columns("api/flame", {**words, "inverted": "1"})
+    top = {}
+    for i, kind in enumerate(columns["kind"]):
+        if kind == 0 and columns["parent"][i] == 0:
+            s = columns["symbol"][i]
+            top[(head["symbols"]["full"][s] or head["symbols"]["name"][s],
+                 head["symbols"]["module"][s])] = int(columns["total"][i])
+    if not any(kind == 1 for kind in columns["kind"]):
+        same(f"inverted {what}", top, dict(inverted_sums(wanted)))
+
+    head, columns = page.columns("api/sites", {**words, "by": "function"})
+    names = head["names"]
+    functions = {(names["full"][i] or names["name"][i], names["module"][i]):
+                 (int(columns["cumulative"][i]), int(columns["value"][i]))
+                 for i in range(head["rows"])}
+    wanted = {(f["function"], f["module"] or ""): (f["cumulative"], f["self"])
+              for f in report(words, *options, "--by", "function")["functions"]}
+    same(f"functions {what}", functions, wanted)
+
+    for by in ("site", "file", "module", "type", "thread", "size"):
+        head, columns = page.columns("api/sites", {**words, "by": by})
+        names = head["names"]
+        if head["left_out"]:
+            sys.exit(f"{by}: {head['left_out']} rows were left out")
+        key = "frame" if by == "site" else by
+        found, wanted = collections.Counter(), collections.Counter()
+        for i in range(head["rows"]):
+            name = ((names["full"][i] or names["name"][i], names["file"][i], names["line"][i],
+                     names["module"][i]) if by == "site" else names["name"][i])
+            found[name] += int(columns["value"][i])
+            found[name, "peak"] += int(columns["peak"][i])
+            found[name, "stacks"] += int(columns["stacks"][i])
+        for row in report(words, *options, "--by", by)[by + "s"]:
+            name = ((row["function"], row["file"] or "", row["line"] or 0, row["module"] or "")
+                    if by == "site" else row[key])
+            wanted[name] += row[{"peak": "peak_bytes", "live": "live_bytes",
+                                 "allocated": "allocated_bytes", "calls": "calls"}.get(
+                                     metric, metric)]
+            wanted[name, "peak"] += row["peak_bytes"]
+            wanted[name, "stacks"] += row["stacks"]
+        same(f"{by} {what}", dict(found), dict(wanted))
+    return len(tree)
+
+
+def main():
+    malloscope, trace = sys.argv[1:3]
+    report = Report(malloscope, trace)
+    nodes = asked = 0
+    with Page(malloscope, trace) as page:
+        info = page.json("api/trace")
+        whole = report({})
+        for key, value in info["totals"].items():
+            same(f"totals.{key}", value, whole["totals"][key])
+        head, columns = page.columns("api/timeline")
+        same("the timeline's peak", int(max(columns["live_max"], default=0)),
+             whole["totals"]["peak_bytes"])
+        same("the timeline's end", int(columns["live"][-1]), whole["totals"]["live_bytes"])
+        same("the timeline's calls", int(sum(columns["allocations"])),
+             whole["totals"]["allocations"])
+        for by in ("process", "thread", "site"):
+            head, columns = page.columns("api/timeline", {"by": by})
+            groups, slices = len(head["groups"]), head["slices"]
+            ends = [int(columns["group_live"][g * slices + slices - 1]) for g in range(groups)]
+            same(f"the timeline by {by}", sum(ends), whole["totals"]["live_bytes"])
+        for question in sys.argv[3:] or [""]:
+            words = dict(word.split("=", 1) for word in shlex.split(question))
+            for metric in [words["metric"]] if "metric" in words else METRICS:
+                nodes += compare(page, report, {**words, "metric": metric})
+                asked += 1
+    print(f"{asked} questions, {nodes} nodes: the page and the reports agree")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What the page is told is what reports say, number by number: flame graphs, functions, sites, files,
+# modules, types, threads and sizes, of any metric, range and filter.
+. "$(dirname "$0")/here.sh"
+
+agree() { # TRACE QUESTION...
+  python3 "$root/test/viewer.py" "$malloscope" "$@" || fail "$1"
+}
+
+record threads.mscope "$programs/handover" 20000 >/dev/null || fail "exit $?"
+agree threads.mscope "" "metric=allocated from=10% to=60%" "metric=live to=33.3%" \
+  "metric=allocated thread=handover" "metric=peak min_size=64" "metric=allocated max_size=100"
+record python.mscope python3 -c 'import json; x = [json.loads("[1, {\"a\": [2.5]}]") for _ in range(3000)]' ||
+  fail "exit $?"
+agree python.mscope "metric=peak" "metric=allocated where='json or dict -Parser'" \
+  "metric=live where='not /^_?Py/'" "metric=allocated hide=Eval" "metric=peak under=PyImport" \
+  "metric=peak module=libc" "metric=temporary from=50%" "metric=peak from=12.5% to=77.7%" \
+  "metric=lifetime" "metric=peak to=12ms"
+record children.mscope sh -c 'perl -e "@a = map { {n => \$_} } 1..2000"; git --version' >/dev/null ||
+  fail "exit $?"
+pid=$(ask children.mscope 'processes[-1]["pid"]')
+agree children.mscope "metric=peak" "metric=peak process=$pid" "metric=live process=$pid to=90%"

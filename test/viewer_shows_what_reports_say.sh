@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Every number on the viewer's page, in Chromium, is the one that reports have, in every view; and no view
+# has an error or asks anybody but its own server.
+. "$(dirname "$0")/here.sh"
+[ -d "$root/test/browser/node_modules" ] || skip "npm ci --prefix test/browser was not run"
+export MALLOSCOPE=$malloscope
+
+record leaky.mscope "$programs/leaky" leaks 40 >/dev/null || fail "exit $?"
+record threads.mscope "$programs/handover" 5000 >/dev/null || fail "exit $?"
+record children.mscope sh -c '/usr/bin/python3 -c "import json; x = [json.loads(\"[1, {}]\") for _ in range(500)]"
+  perl -e "@a = map { {n => \$_} } 1..2000"; sqlite3 :memory: "create table t(x); insert into t values(1);"' ||
+  fail "exit $?"
+node "$root/test/browser/viewer_numbers.mjs" leaky.mscope threads.mscope children.mscope || fail "see above"

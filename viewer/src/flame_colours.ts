@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which colour each node of a flame graph has: by its module, by how much it holds itself, or by how it
+// changed. A search keeps the colours of what matches and pales the rest.
+
+import { type Theme, divergingStep, hashOf, heatStep, inkOn, mixed, moduleColour, palette } from "./colors";
+import { type Flame, kOthers } from "./contract";
+import { type FlameTree, markedNodes } from "./flame_tree";
+
+export interface Colouring {
+  fills: string[];
+  inks: string[];
+  colour: Uint8Array;
+  marks: Uint8Array | null;
+  mark: number;
+  modules: { name: string; fill: string }[]; // The heaviest, for the legend.
+}
+
+const shades = 3;
+
+export function colouring(
+  flame: Flame,
+  tree: FlameTree,
+  mode: string,
+  program: string,
+  theme: Theme,
+  matches: Uint8Array | null,
+): Colouring {
+  const p = palette(theme);
+  const fills: string[] = [];
+  const ofSymbol = new Uint8Array(flame.symbols.name.length);
+  let ofNode: (node: number) => number;
+  if (flame.before_of) {
+    fills.push(...p.diverging);
+    ofNode = (i) => divergingStep(flame.before_of![i]!, flame.total_of[i]!);
+  } else if (mode === "severity") {
+    fills.push(...p.heat);
+    ofNode = (i) => heatStep(flame.self_of[i]! / (flame.total || 1));
+  } else {
+    for (const colour of [...p.modules, p.plumbing])
+      for (let s = 0; s < shades; ++s)
+        fills.push(mixed(colour, theme === "dark" ? "#ffffff" : "#000000", [0, 0.05, 0.1][s]!));
+    for (let s = 0; s < ofSymbol.length; ++s) {
+      const module = moduleColour(flame.symbols.module?.[s] ?? "", program);
+      ofSymbol[s] = (module < 0 ? p.modules.length : module) * shades + (hashOf(flame.symbols.name[s]!) % shades);
+    }
+    ofNode = (i) => ofSymbol[tree.symbol[i]!]!;
+  }
+  const plain = fills.length,
+    root = plain,
+    others = plain + 1,
+    match = plain + 2;
+  fills.push(mixed(p.panel, p.ink, 0.14), mixed(p.panel, p.ink, 0.24), p.match);
+  const bright = fills.length;
+  for (let i = 0; i < bright; ++i) fills.push(mixed(fills[i]!, p.panel, 0.62));
+  const inks = fills.map((f, i) => (i < bright ? inkOn(f) : mixed(p.panel, p.ink, 0.72)));
+  fills.push(mixed(p.panel, p.ink, 0.34));
+  inks.push(p.ink);
+
+  const colour = new Uint8Array(tree.count);
+  for (let i = 0; i < tree.count; ++i) {
+    const function_ = tree.kind[i] === 0;
+    const own = function_ ? ofNode(i) : tree.kind[i] === kOthers ? others : flame.before_of ? ofNode(i) : root;
+    if (!matches) colour[i] = own;
+    else colour[i] = function_ && matches[tree.symbol[i]!] ? match : own + bright;
+  }
+  return {
+    fills,
+    inks,
+    colour,
+    marks: matches ? markedNodes(tree, matches) : null,
+    mark: match,
+    modules: flame.before_of || mode === "severity" ? [] : heaviestModules(flame, tree, program, theme),
+  };
+}
+
+function heaviestModules(
+  flame: Flame,
+  tree: FlameTree,
+  program: string,
+  theme: Theme,
+): { name: string; fill: string }[] {
+  const p = palette(theme);
+  const held = new Map<string, number>();
+  for (let i = 0; i < tree.count; ++i) {
+    if (tree.kind[i] !== 0) continue;
+    const module = flame.symbols.module?.[tree.symbol[i]!] ?? "";
+    held.set(module, (held.get(module) ?? 0) + tree.width[i]!);
+  }
+  return [...held]
+    .filter(([name]) => name)
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 7)
+    .map(([name]) => {
+      const colour = moduleColour(name, program);
+      return { name, fill: colour < 0 ? p.plumbing : p.modules[colour]! };
+    });
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as people read them, in the same words and with the same rounding as on the command line
+// (src/analyze/numbers.cc), so that the page and a report can be laid side by side.
+
+import type { Unit } from "./contract";
+
+export function grouped(n: number): string {
+  const digits = String(Math.abs(Math.round(n)));
+  return (n < 0 ? "-" : "") + digits.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+}
+
+export function bytesText(bytes: number): string {
+  if (bytes < 0) return `-${bytesText(-bytes)}`;
+  if (bytes < 1024) return `${Math.round(bytes)} B`;
+  const units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+  let value = bytes / 1024,
+    unit = 0;
+  // 1023.95 would be printed as 1024.0.
+  while (value >= 1023.95 && unit + 1 < units.length) ((value /= 1024), ++unit);
+  return `${fixed(value, 1)} ${units[unit]}`;
+}
+
+// As C++ rounds: what lies in the middle goes to the even digit, where toFixed takes the larger. In binary
+// only odd multiples of 1 / 2^(digits + 1) lie in the middle.
+export function fixed(x: number, digits: number): string {
+  const steps = Math.abs(x) * 2 ** (digits + 1);
+  if (steps % 2 !== 1) return x.toFixed(digits);
+  const low = Math.floor(Math.abs(x) * 10 ** digits);
+  return ((Math.sign(x) * (low % 2 === 0 ? low : low + 1)) / 10 ** digits).toFixed(digits);
+}
+
+// "12.3", "4.56", "500": three digits that count, without zeros at the end, as C's %.3g.
+export function threeDigits(x: number): string {
+  if (x === 0) return "0";
+  const digits = Math.max(0, 2 - Number(x.toExponential().split("e")[1]));
+  const text = fixed(x, Math.min(digits, 20));
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+export function durationText(ns: number): string {
+  if (ns < 0) return `-${durationText(-ns)}`;
+  if (ns > 0 && ns < 1000) return `${Math.round(ns)} ns`;
+  if (ns < 1e6) return `${Math.floor(ns / 1000)} us`;
+  if (ns < 999_500_000) return `${threeDigits((ns / 1e9) * 1e3)} ms`;
+  if (ns < 99_950_000_000) return `${threeDigits(ns / 1e9)} s`;
+  const seconds = Math.floor(ns / 1e9),
+    minutes = Math.floor(seconds / 60);
+  const two = (n: number) => String(n).padStart(2, "0");
+  if (minutes < 60) return `${minutes} min ${two(seconds % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
+}
+
+export function percentText(part: number, whole: number): string {
+  if (part === 0 || whole === 0) return "0 %";
+  if (part < 0) return `-${percentText(-part, whole)}`;
+  const percent = 100 * (part / whole);
+  if (percent < 0.1) return "< 0.1 %";
+  if (percent < 9.95) return `${fixed(percent, 1)} %`;
+  // Nothing that falls short of the whole is called 100 %.
+  if (part < whole && percent > 99) return "> 99 %";
+  return `${fixed(percent, 0)} %`;
+}
+
+export function countText(n: number, one: string, many: string): string {
+  return `${grouped(n)} ${n === 1 ? one : many}`;
+}
+
+export function rateText(amount: number): string {
+  if (amount < 0) return `-${rateText(-amount)}`;
+  return amount >= 99.95 ? grouped(amount) : threeDigits(amount);
+}
+
+export function amountText(amount: number, unit: Unit): string {
+  return unit === "bytes" ? bytesText(amount) : unit === "ns" ? durationText(amount) : grouped(amount);
+}
+
+// A difference always has its sign.
+export function changeText(amount: number, unit: Unit): string {
+  return (amount > 0 ? "+" : "") + amountText(amount, unit);
+}
+
+// A time since the recording began, on an axis whose steps are `step` long.
+export function axisTime(ns: number, step: number): string {
+  if (ns === 0) return "0";
+  const digits = (unit: number) => Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / unit) - 1e-9)));
+  if (ns < 1e6) return `${(ns / 1e3).toFixed(digits(1e3))} us`;
+  if (ns < 1e9) return `${(ns / 1e6).toFixed(digits(1e6))} ms`;
+  if (ns < 120e9) return `${(ns / 1e9).toFixed(digits(1e9))} s`;
+  const seconds = Math.round(ns / 1e9),
+    minutes = Math.floor(seconds / 60);
+  const two = (n: number) => String(n).padStart(2, "0");
+  if (minutes < 60) return `${minutes}:${two(seconds % 60)}`;
+  return `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(seconds % 60)}`;
+}
+
+// The distance of marks on an axis: 1, 2 or 5 times a power of ten, with about `many` of them.
+export function roundStep(range: number, many: number): number {
+  const rough = range / Math.max(1, many),
+    power = 10 ** Math.floor(Math.log10(rough));
+  return power * (rough / power <= 1 ? 1 : rough / power <= 2 ? 2 : rough / power <= 5 ? 5 : 10);
+}
+
+// A count on an axis, where there is little room: "10 M", "60 k".
+export function axisCount(n: number): string {
+  return n >= 1e6 ? `${threeDigits(n / 1e6)} M` : n >= 1e4 ? `${threeDigits(n / 1e3)} k` : grouped(n);
+}
+
+// "512M", "1.5GiB", "4096": powers of 1024. Null if it is no size.
+export function parseBytes(text: string): number | null {
+  const match = /^\s*(\d+(?:\.\d*)?|\.\d+)\s*([kKMGT]?)(?:i?B)?\s*$/.exec(text);
+  if (!match) return null;
+  const scale = { "": 0, k: 10, K: 10, M: 20, G: 30, T: 40 }[match[2] as "K"]!;
+  return Math.floor(Number(match[1]) * 2 ** scale);
+}
+
+// A size as it would be typed: "64K", "100".
+export function typedBytes(bytes: number): string {
+  for (const [unit, scale] of [
+    ["T", 40],
+    ["G", 30],
+    ["M", 20],
+    ["K", 10],
+  ] as const)
+    if (bytes >= 2 ** scale && bytes % 2 ** scale === 0) return `${bytes / 2 ** scale}${unit}`;
+  return String(bytes);
+}

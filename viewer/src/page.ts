@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every view can reach: the state and how to change it, where answers come from, the trace, and
+// whether the page is light or dark.
+
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import type { Theme } from "./colors";
+import type { Trace } from "./contract";
+import { shown } from "./safe_text";
+import type { Source } from "./source";
+import type { State } from "./state";
+
+export interface Page {
+  source: Source;
+  trace: Trace;
+  state: State;
+  change: (change: Partial<State>, push?: boolean) => void;
+  theme: Theme;
+}
+
+export const PageContext = createContext<Page | null>(null);
+
+export function usePage(): Page {
+  return useContext(PageContext)!;
+}
+
+// The time of a cut, in ns; cuts are tenths of a percent.
+export function cutTime(trace: Trace, tenths: number): number {
+  return trace.cuts_ns[tenths] ?? (trace.duration_ns * tenths) / 1000;
+}
+
+// The cut nearest to a time.
+export function nearestCut(trace: Trace, ns: number): number {
+  const cuts = trace.cuts_ns;
+  if (cuts.length < 2) return Math.round((1000 * ns) / Math.max(1, trace.duration_ns));
+  let low = 0,
+    high = cuts.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (cuts[middle]! < ns) low = middle + 1;
+    else high = middle;
+  }
+  return low > 0 && ns - cuts[low - 1]! < cuts[low]! - ns ? low - 1 : low;
+}
+
+export interface MetricWords {
+  title: string;
+  short?: string; // Above a column.
+  says: string;
+}
+
+const metricTitles: Record<string, MetricWords> = {
+  peak: { title: "Live at the peak", short: "at peak", says: "what was live when the heap was largest" },
+  live: { title: "Live at an instant", short: "live", says: "what is live at the end of the range" },
+  allocated: { title: "Bytes allocated", short: "allocated", says: "the sum of all allocations" },
+  allocations: { title: "Allocations", says: "how many blocks were made" },
+  calls: { title: "Calls", says: "allocations and reallocations" },
+  temporary: { title: "Temporary", says: "freed before the thread's next allocation" },
+  leaked: { title: "Leaked", says: "allocated in the range and never freed in it" },
+  lifetime: { title: "Lifetime", says: "how long blocks live, all together" },
+  overhead: { title: "Overhead", says: "what the allocator adds to what was asked for" },
+  "allocator-time": { title: "Allocator time", says: "time inside the allocator's calls" },
+};
+
+export function metricWords(metric: string): MetricWords {
+  return metricTitles[metric] ?? { title: shown(metric.charAt(0).toUpperCase() + metric.slice(1)), says: "" };
+}
+
+// Those that the trace can tell, the usual ones first.
+export function metricsOf(trace: Trace): string[] {
+  const usual = Object.keys(metricTitles);
+  const place = (metric: string) => (usual.includes(metric) ? usual.indexOf(metric) : usual.length);
+  return [...trace.metrics].sort((a, b) => place(a) - place(b));
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole state of the page is in its address, behind the #, in the words of the question
+// (docs/viewer_api.md): a link shows the same thing to a colleague, and the browser's back and forward
+// work. Times are tenths of a percent of the recording, 0 to 1000, as numbers.
+
+export interface State {
+  view: string;
+  // The question.
+  metric: string;
+  from: number | null;
+  to: number | null;
+  where: string;
+  hide: string[];
+  under: string[];
+  thread: string[];
+  process: string;
+  module: string[];
+  type: string[];
+  min_size: number | null;
+  max_size: number | null;
+  full_names: boolean;
+  before_from: number | null;
+  before_to: number | null;
+  base: boolean;
+  // What only one view minds.
+  by: string; // Of the timeline.
+  group: string; // Of the sites.
+  site: number | null;
+  sort: string; // A column's key, with "-" in front: heaviest first.
+  inverted: boolean;
+  shape: string; // "icicle" or "flame".
+  colour: string; // "module" or "severity".
+  find: string;
+  root: number | null; // A node that is zoomed into, from main inwards;
+  way: string; // and from allocations outwards, as the symbols on the way to it.
+  sandwich: number | null;
+  answer: string;
+}
+
+export const initial: State = {
+  view: "overview",
+  metric: "peak",
+  from: null,
+  to: null,
+  where: "",
+  hide: [],
+  under: [],
+  thread: [],
+  process: "",
+  module: [],
+  type: [],
+  min_size: null,
+  max_size: null,
+  full_names: false,
+  before_from: null,
+  before_to: null,
+  base: false,
+  by: "none",
+  group: "site",
+  site: null,
+  sort: "",
+  inverted: false,
+  shape: "icicle",
+  colour: "module",
+  find: "",
+  root: null,
+  way: "",
+  sandwich: null,
+  answer: "churn",
+};
+
+const times = new Set(["from", "to", "before_from", "before_to"]);
+const counts = new Set(["min_size", "max_size", "site", "root", "sandwich"]);
+// What a view alone minds, and what is lost when the question changes: places in an answer.
+const places: (keyof State)[] = ["root", "way", "sandwich"];
+const questionWords: (keyof State)[] = [
+  "metric",
+  "from",
+  "to",
+  "where",
+  "hide",
+  "under",
+  "thread",
+  "process",
+  "module",
+  "type",
+  "min_size",
+  "max_size",
+  "full_names",
+  "before_from",
+  "before_to",
+  "base",
+];
+const filterWords: (keyof State)[] = [
+  "where",
+  "hide",
+  "under",
+  "thread",
+  "process",
+  "module",
+  "type",
+  "min_size",
+  "max_size",
+];
+
+export function percentOf(tenths: number): string {
+  return `${tenths / 10}%`;
+}
+
+export function tenthsOf(text: string): number | null {
+  const match = /^(\d+(?:\.\d+)?)%$/.exec(text.trim());
+  if (!match) return null;
+  return Math.max(0, Math.min(1000, Math.round(Number(match[1]) * 10)));
+}
+
+function pairs(state: Partial<State>, words: readonly (keyof State)[]): [string, string][] {
+  const found: [string, string][] = [];
+  for (const word of words) {
+    const value = state[word];
+    if (value === null || value === undefined || value === "" || value === false) continue;
+    if (Array.isArray(value)) value.forEach((v) => v && found.push([word, v]));
+    else if (times.has(word)) found.push([word, percentOf(value as number)]);
+    else found.push([word, value === true ? "1" : String(value)]);
+  }
+  return found;
+}
+
+// What goes behind the #: only what is not as it was in the beginning.
+export function toHash(state: State): string {
+  const words = (Object.keys(initial) as (keyof State)[]).filter((w) => state[w] !== initial[w]);
+  const text = pairs(state, words)
+    .map(([k, v]) => `${k}=${encodeURIComponent(v)}`)
+    .join("&");
+  return text ? `#${text}` : "#";
+}
+
+export function fromHash(hash: string): State {
+  return fromPairs([...new URLSearchParams(hash.replace(/^#/, ""))]);
+}
+
+// From the state that a line of the overview points to; a list may be a list.
+export function fromWords(words: Record<string, unknown>): State {
+  const all: [string, string][] = [];
+  for (const [key, value] of Object.entries(words))
+    for (const one of Array.isArray(value) ? value : [value])
+      if (one !== null && one !== undefined && one !== false) all.push([key, one === true ? "1" : String(one)]);
+  return fromPairs(all);
+}
+
+function fromPairs(all: [string, string][]): State {
+  const state: Record<string, unknown> = { ...initial };
+  for (const [key, value] of all) {
+    if (!Object.hasOwn(initial, key)) continue;
+    const was = initial[key as keyof State];
+    if (times.has(key)) state[key] = tenthsOf(value);
+    else if (counts.has(key)) state[key] = /^\d{1,15}$/.test(value) ? Number(value) : null;
+    else if (typeof was === "boolean") state[key] = value === "1" || value === "true";
+    else if (Array.isArray(was)) state[key] = [...(state[key] as string[]), value].filter(Boolean);
+    else state[key] = value;
+  }
+  return state as unknown as State;
+}
+
+// The question as the server is asked; `without` leaves words out.
+export function question(state: State, without: (keyof State)[] = []): URLSearchParams {
+  const words = questionWords.filter((w) => !without.includes(w));
+  return new URLSearchParams(pairs(state, words));
+}
+
+// The question of everything but the time, for the timeline.
+export function timelessQuestion(state: State): URLSearchParams {
+  return question(state, ["metric", "from", "to", "before_from", "before_to", "base", "full_names"]);
+}
+
+export function isFiltered(state: State): boolean {
+  return pairs(state, filterWords).length > 0;
+}
+
+export function isCompared(state: State): boolean {
+  return state.base || state.before_from !== null || state.before_to !== null;
+}
+
+export const noFilters: Partial<State> = Object.fromEntries(
+  [...filterWords, "from", "to", "before_from", "before_to", "base"].map((w) => [w, initial[w as keyof State]]),
+);
+
+// A new question makes places in the old answer meaningless.
+export function changed(state: State, change: Partial<State>): State {
+  const next = { ...state, ...change };
+  const asks = question(state).toString() !== question(next).toString() || state.inverted !== next.inverted;
+  if (asks) for (const word of places) if (!(word in change)) (next[word] as unknown) = initial[word];
+  if ("sandwich" in change && !("root" in change)) ((next.root = null), (next.way = ""));
+  if ("view" in change && change.view !== state.view && !("sort" in change)) next.sort = "";
+  return next;
+}
+
+// The one place that holds the state. `push` is a step that "back" undoes; without it the address changes
+// in place, as while something is being dragged.
+export class Store {
+  state: State = fromHash(location.hash);
+  private listeners = new Set<(state: State) => void>();
+
+  constructor() {
+    const read = () => this.set(fromHash(location.hash));
+    addEventListener("popstate", read);
+    addEventListener("hashchange", read);
+  }
+
+  change(change: Partial<State>, push = true): void {
+    const next = changed(this.state, change);
+    const hash = toHash(next);
+    if (hash !== toHash(this.state)) {
+      try {
+        if (push) history.pushState(null, "", hash);
+        else history.replaceState(null, "", hash);
+      } catch {
+        // Where a file may not write history, it may go to another place in itself.
+        if (push) location.hash = hash;
+        else location.replace(hash);
+      }
+    }
+    this.set(next);
+  }
+
+  subscribe(listener: (state: State) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  private set(state: State): void {
+    if (toHash(state) === toHash(this.state)) return;
+    this.state = state;
+    this.listeners.forEach((listener) => listener(state));
+  }
+}

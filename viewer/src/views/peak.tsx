@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the heap was made of at its highest moment, as areas and as a table.
+
+import { useMemo } from "preact/hooks";
+import type { Sites } from "../contract";
+import { bytesText, countText, durationText, percentText } from "../format";
+import { usePage } from "../page";
+import { question } from "../state";
+import { useAnswer } from "../use_answer";
+import { Nothing, Waiting } from "../widgets/bits";
+import { SitePanel } from "../widgets/site_panel";
+import { Treemap } from "../widgets/treemap";
+import { SiteTable, siteFrame, wholeOf } from "./site_table";
+
+export function PeakView() {
+  const { state, source } = usePage();
+  const q = question({ ...state, metric: "peak" }, ["before_from", "before_to", "base"]);
+  const asked = useAnswer(`${q}`, (signal) => source.sites(q, "site", null, signal));
+  return (
+    <div class="view">
+      <Waiting asked={asked} what="Adding up the peak">
+        {(sites) => <Peak sites={sites} q={q} />}
+      </Waiting>
+    </div>
+  );
+}
+
+function Peak({ sites, q }: { sites: Sites; q: URLSearchParams }) {
+  const { state, change, trace, theme } = usePage();
+  const values = sites.columns.get("value") ?? new Float64Array();
+  const whole = wholeOf(sites);
+  const parts = useMemo(
+    () =>
+      Array.from(values, (amount, r) => ({
+        key: r,
+        name: sites.left_out > 0 && r === sites.rows - 1 ? "others" : (sites.names.name[r] ?? "?"),
+        module: sites.names.module?.[r] ?? "",
+        amount,
+        text: `${bytesText(amount)}, ${percentText(amount, whole)}`,
+      })),
+    [sites],
+  );
+  if (whole <= 0) return <Nothing />;
+  const row = state.site === null ? -1 : sites.id.indexOf(state.site);
+  const choose = (r: number) => change({ site: r >= 0 && state.site !== sites.id[r] ? sites.id[r]! : null });
+  return (
+    <div class="split">
+      <div class="main">
+        <p class="caption">
+          {`${bytesText(whole)} at the peak`}
+          {trace.peak_time_ns !== undefined && state.from === null && state.to === null
+            ? `, ${durationText(trace.peak_time_ns)} after the recording began`
+            : ""}
+          {`, from ${countText(sites.rows, "site", "sites")}`}
+        </p>
+        <Treemap
+          parts={parts}
+          program={trace.processes[0]?.program ?? ""}
+          theme={theme}
+          chosen={row}
+          onChoose={choose}
+          textOf={bytesText}
+          label={`What ${bytesText(whole)} at the peak are made of, by module and site`}
+        />
+        <SiteTable
+          sites={sites}
+          by="site"
+          value="at peak"
+          label="Sites at the peak"
+          chosen={row}
+          onChoose={choose}
+          sparksOf={q}
+          only={["value", "live_blocks", "allocations", "stacks"]}
+        />
+      </div>
+      {row >= 0 && (
+        <SitePanel
+          site={state.site!}
+          frame={siteFrame(sites, row)}
+          unit="bytes"
+          onClose={() => change({ site: null })}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of api/sites as a table. Sites, Peak, Diff and the overview show the same rows, each with the
+// columns that it is about.
+
+import { useMemo } from "preact/hooks";
+import type { Frame, Sites, Unit } from "../contract";
+import { amountText, changeText, grouped } from "../format";
+import { usePage } from "../page";
+import { FrameText, ShareBar } from "../widgets/bits";
+import { useAnswer } from "../use_answer";
+import { Sparkline, thinned } from "../widgets/sparkline";
+import { type TableColumn, VirtualTable } from "../widgets/virtual_table";
+import { useTimelines } from "./strip";
+
+export function siteFrame(sites: Sites, row: number): Frame {
+  const n = sites.names;
+  return {
+    name: n.name[row] ?? "?",
+    full: n.full?.[row] ?? "",
+    file: n.file?.[row] ?? null,
+    line: n.line?.[row] ?? null,
+    module: n.module?.[row] ?? null,
+  };
+}
+
+export const siteTitles: Record<string, string> = {
+  site: "site",
+  function: "function",
+  file: "file",
+  module: "module",
+  thread: "thread",
+  size: "size",
+  type: "type",
+};
+
+// What the rows are parts of.
+export function wholeOf(sites: Sites): number {
+  return sites.total ?? (sites.columns.get("value") ?? new Float64Array()).reduce((a, b) => a + b, 0);
+}
+
+export function SiteTable({
+  sites,
+  by,
+  value,
+  only,
+  sparksOf,
+  chosen,
+  onChoose,
+  tallest,
+  label,
+}: {
+  sites: Sites;
+  by: string;
+  value: string;
+  only?: string[];
+  sparksOf: URLSearchParams | null;
+  chosen?: number | null;
+  onChoose?: (row: number) => void;
+  tallest?: number;
+  label: string;
+}) {
+  const { state, change, source } = usePage();
+  const { all } = useTimelines("none");
+  const { value: sparks, busy } = useAnswer(sparksOf ? `${sparksOf}` : null, (signal) =>
+    source.sparks(sparksOf!, signal),
+  );
+  const columns = useMemo<TableColumn[]>(() => {
+    const numbers = (key: string) => sites.columns.get(key) ?? new Float64Array(sites.rows);
+    const values = numbers("value");
+    const whole = wholeOf(sites);
+    const list: TableColumn[] = [];
+    const add = (key: string, title: string, unit: Unit, help?: string, text?: (v: number) => string) => {
+      if (!sites.columns.has(key) || (only && !only.includes(key))) return;
+      const v = numbers(key);
+      list.push({
+        key,
+        title,
+        width: `${Math.max(unit === "bytes" ? 78 : 84, title.length * 7.4)}px`,
+        right: true,
+        sort: (r) => v[r]!,
+        help: help!,
+        cell: (r) => (text ?? ((x: number) => amountText(x, unit)))(v[r]!),
+      });
+    };
+    const before = sites.columns.get("before");
+    if (before) {
+      list.push({
+        key: "change",
+        title: "change",
+        width: "92px",
+        right: true,
+        sort: (r) => values[r]! - before[r]!,
+        cell: (r) => (
+          <span class={values[r]! > before[r]! ? "grown" : values[r]! < before[r]! ? "shrunk" : ""}>
+            {changeText(values[r]! - before[r]!, sites.unit)}
+          </span>
+        ),
+      });
+      list.push({
+        key: "status",
+        title: "",
+        width: "62px",
+        cell: (r) =>
+          values[r] === before[r]
+            ? "same"
+            : before[r] === 0
+              ? "new"
+              : values[r] === 0
+                ? "gone"
+                : values[r]! > before[r]!
+                  ? "grown"
+                  : "shrunk",
+      });
+      add("before", "before", sites.unit);
+      add("value", "after", sites.unit);
+    } else {
+      add("value", value, sites.unit, "The chosen metric");
+      list.push({
+        key: "share",
+        title: "",
+        width: "96px",
+        right: true,
+        cell: (r) => <ShareBar part={values[r]!} whole={whole} />,
+      });
+    }
+    const others = sites.left_out > 0 ? sites.rows - 1 : -1;
+    list.push({
+      key: "name",
+      title: siteTitles[by] ?? by,
+      width: "minmax(290px, 1fr)",
+      sort: (r) => sites.names.name[r] ?? "",
+      cell: (r) =>
+        r === others ? (
+          <span class="muted">{`others (${grouped(sites.left_out)} ${by}s)`}</span>
+        ) : (
+          <FrameText frame={siteFrame(sites, r)} />
+        ),
+    });
+    if (sparksOf && (busy || (sparks && sparks.id.length > 0))) {
+      const global = all && sparks ? thinned(all.live_max, sparks.points) : null;
+      const rows = new Map(Array.from(sparks?.id ?? [], (id, i) => [id, i]));
+      const spark = (r: number) => {
+        const at = rows.get(sites.id[r]!);
+        return at === undefined ? null : sparks!.spark.subarray(at * sparks!.points, (at + 1) * sparks!.points);
+      };
+      list.push({
+        key: "spark",
+        title: "live over time",
+        width: "118px",
+        help: "This site's live bytes, each to its own scale, over the whole heap in grey",
+        cell: (r) => spark(r) && <Sparkline values={spark(r)!} all={global} />,
+      });
+    }
+    if (by === "function")
+      add("cumulative", "with callees", sites.unit, "What the function and all that it calls hold together");
+    if (sites.metric !== "peak") add("peak", "at peak", "bytes", "Live when the heap was largest");
+    if (sites.metric !== "live") add("live", "live", "bytes", "Live at the end of the range");
+    add("live_blocks", "live blocks", "count");
+    if (sites.metric !== "allocated") add("allocated", "allocated", "bytes", "The sum of all allocations");
+    if (sites.metric !== "allocations") add("allocations", "allocations", "count");
+    if (sites.metric !== "temporary")
+      add("temporary", "temporary", "count", "Freed before the thread's next allocation");
+    add("stacks", "stacks", "count");
+    return list;
+  }, [sites, by, value, all, sparks, busy]);
+  return (
+    <VirtualTable
+      label={label}
+      columns={columns}
+      count={sites.rows}
+      sort={state.sort || (sites.columns.has("before") ? "-change" : "")}
+      onSort={(sort) => change({ sort }, false)}
+      {...(sites.left_out > 0 ? { last: sites.rows - 1 } : {})}
+      chosen={chosen ?? null}
+      {...(onChoose ? { onChoose } : {})}
+      {...(tallest ? { tallest } : {})}
+    />
+  );
+}

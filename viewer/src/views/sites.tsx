@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code to blame, by site or any other way of grouping it; a chosen site opens beside the table.
+
+import type { Sites } from "../contract";
+import { amountText, countText } from "../format";
+import { metricWords, usePage } from "../page";
+import { question } from "../state";
+import { useAnswer } from "../use_answer";
+import { Choice, Nothing, Waiting } from "../widgets/bits";
+import { SitePanel } from "../widgets/site_panel";
+import { SiteTable, siteFrame, siteTitles, wholeOf } from "./site_table";
+
+const ways = ["site", "function", "file", "module", "thread", "size", "type"] as const;
+
+export function SitesView() {
+  const { state, change, source, trace } = usePage();
+  const q = question(state);
+  const by = state.group;
+  const asked = useAnswer(`${q}|${by}`, (signal) => source.sites(q, by, null, signal));
+  return (
+    <div class="view">
+      <div class="toolbar">
+        <Choice
+          label="By"
+          value={by}
+          onChange={(group) => change({ group, site: null, sort: "" })}
+          options={ways
+            .filter((w) => w !== "type" || trace.types !== false)
+            .map((w) => [w as string, siteTitles[w]!] as const)}
+        />
+      </div>
+      <Waiting asked={asked} what="Adding up the sites">
+        {(sites) => <SitesWithPanel sites={sites} by={by} q={q} />}
+      </Waiting>
+    </div>
+  );
+}
+
+export function SitesWithPanel({ sites, by, q }: { sites: Sites; by: string; q: URLSearchParams }) {
+  const { state, change } = usePage();
+  const title = metricWords(sites.metric ?? state.metric).title;
+  if (sites.rows === 0) return <Nothing />;
+  const row = state.site === null || by !== "site" ? -1 : sites.id.indexOf(state.site);
+  const whole = wholeOf(sites);
+  return (
+    <div class="split">
+      <div class="main">
+        <p class="caption">
+          {title}: {amountText(whole, sites.unit)} in{" "}
+          {countText(sites.rows - (sites.left_out > 0 ? 1 : 0), by, `${by}s`)}
+          {sites.left_out > 0
+            ? `; ${countText(sites.left_out, "lighter one is", "lighter ones are")} together in the last row`
+            : ""}
+        </p>
+        <SiteTable
+          sites={sites}
+          by={by}
+          sparksOf={by === "site" ? q : null}
+          value={metricWords(sites.metric ?? state.metric).short ?? title.toLowerCase()}
+          label={`${title} by ${by}`}
+          chosen={row}
+          {...(by === "site"
+            ? {
+                onChoose: (r: number) =>
+                  !(sites.left_out > 0 && r === sites.rows - 1) &&
+                  change({ site: state.site === sites.id[r] ? null : sites.id[r]! }),
+              }
+            : {})}
+        />
+      </div>
+      {row >= 0 && (
+        <SitePanel
+          site={state.site!}
+          frame={siteFrame(sites, row)}
+          unit={sites.unit}
+          onClose={() => change({ site: null })}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline that is always there, above every view: the heap over time, in grey all of it and in
+// colour what the filters leave. Brush a range, click an instant.
+
+import { useMemo, useState } from "preact/hooks";
+import { palette } from "../colors";
+import type { Timeline } from "../contract";
+import { bytesText } from "../format";
+import { usePage } from "../page";
+import { isFiltered, question, timelessQuestion } from "../state";
+import { useAnswer } from "../use_answer";
+import { Chips } from "../widgets/filter_bar";
+import { type Curve, TimeChart, byteSteps } from "../widgets/time_chart";
+
+// The highest sample in each slice; between samples the last one goes on.
+export function sampledOn(times: Float64Array, at: Float64Array, values: Float64Array): Float64Array {
+  const out = new Float64Array(Math.max(0, times.length - 1));
+  let k = 0,
+    last = 0;
+  for (let i = 0; i < out.length; ++i) {
+    let highest = -1;
+    for (; k < at.length && at[k]! < times[i + 1]!; ++k) {
+      last = values[k]!;
+      if (last > highest) highest = last;
+    }
+    out[i] = highest >= 0 ? highest : last;
+  }
+  return out;
+}
+
+// The same curve in other slices.
+function stretched(values: Float64Array, slices: number): Float64Array {
+  if (values.length === slices || values.length === 0) return values;
+  return Float64Array.from({ length: slices }, (_, i) => values[Math.floor((i * values.length) / slices)]!);
+}
+
+export function useTimelines(by: string): { all: Timeline | null; filtered: Timeline | null; error: string | null } {
+  const { source, state, trace } = usePage();
+  const nothing = new URLSearchParams();
+  const filters = timelessQuestion(state);
+  const drawn = trace.cuts_ns.length > 0;
+  const all = useAnswer(drawn ? "all" : null, (signal) => source.timeline(nothing, "none", signal));
+  const wanted = drawn && (isFiltered(state) || by !== "none");
+  const filtered = useAnswer(wanted ? `${by}?${filters}` : null, (signal) => source.timeline(filters, by, signal));
+  // An error in the filters is told by the view.
+  return { all: all.value, filtered: filtered.value, error: all.error };
+}
+
+export function Strip() {
+  const { trace, theme, state, source } = usePage();
+  const remark = source.remark(question(state));
+  const { all, filtered, error } = useTimelines("none");
+  const [window, setWindow] = useState<[number, number] | null>(null);
+  const curves = useMemo(() => {
+    if (!all) return [];
+    const colours = palette(theme);
+    const list: Curve[] = [];
+    list.push(
+      filtered
+        ? { label: "All live", values: all.live_max, stroke: colours.vm, fill: colours.faint, width: 1 }
+        : { label: "Live", values: all.live_max, stroke: colours.accent, fill: colours.accentFill },
+    );
+    if (filtered)
+      list.push({
+        label: "Live, filtered",
+        values: stretched(filtered.live_max, all.slices),
+        stroke: colours.accent,
+        fill: colours.accentFill,
+      });
+    if (all.rss.length > 0)
+      list.push({
+        label: "RSS",
+        values: sampledOn(all.time, all.rss_time, all.rss),
+        stroke: colours.rss,
+        width: 1.25,
+        dash: [5, 3],
+      });
+    return list;
+  }, [all, filtered, theme]);
+  return (
+    <section class="strip" aria-label="Timeline">
+      <div class="strip-chips">
+        {remark && <span class="muted">{remark}</span>}
+        <Chips />
+        {window && (
+          <button type="button" class="small" onClick={() => setWindow(null)}>
+            Zoom out
+          </button>
+        )}
+      </div>
+      {all && all.slices > 0 ? (
+        <TimeChart
+          label="Heap over time. Arrows move, Enter shows what is live there, Shift with arrows chooses a range, plus and minus zoom, Escape shows everything."
+          times={all.time}
+          curves={curves}
+          height={104}
+          text={bytesText}
+          steps={byteSteps}
+          peak={trace.peak_time_ns ?? null}
+          phases={trace.phases ?? []}
+          marks={trace.marks ?? []}
+          window={window}
+          onWindow={setWindow}
+        />
+      ) : null}
+      {error && (
+        <p class="sentence error" role="alert">
+          {error}
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline in large: live bytes alone with RSS and VmSize, or stacked by process, thread, site or
+// phase; below it how many blocks are live and how fast the program allocates, on the same time.
+
+import { useMemo, useState } from "preact/hooks";
+import { palette } from "../colors";
+import type { Timeline } from "../contract";
+import { axisCount, bytesText, durationText, grouped, rateText } from "../format";
+import { usePage } from "../page";
+import { shown } from "../safe_text";
+import { isFiltered, timelessQuestion } from "../state";
+import { useAnswer } from "../use_answer";
+import { Choice, Waiting } from "../widgets/bits";
+import { type Curve, TimeChart, byteSteps } from "../widgets/time_chart";
+import { sampledOn } from "./strip";
+
+export function TimelineView() {
+  const { state, change, source, trace } = usePage();
+  const question = timelessQuestion(state);
+  const [vm, setVm] = useState(false);
+  const drawn = trace.cuts_ns.length > 0;
+  const asked = useAnswer(drawn ? `${state.by}?${question}` : null, (signal) => source.timeline(question, state.by, signal));
+  const ways: [string, string][] = [
+    ["none", "all together"],
+    ["process", "process"],
+    ["thread", "thread"],
+    ["site", "site"],
+  ];
+  if (trace.phases?.length) ways.push(["phase", "phase"]);
+  if (!drawn)
+    return (
+      <p class="sentence">
+        {trace.totals.allocations
+          ? "This trace has no index, so there is no curve of it."
+          : "Nothing was recorded, so there is nothing to draw."}
+      </p>
+    );
+  return (
+    <div class="view scrolls">
+      <div class="toolbar">
+        <Choice label="Live bytes by" value={state.by} onChange={(by) => change({ by })} options={ways} />
+        {state.by === "none" && !isFiltered(state) && asked.value && asked.value.vm_size.length > 0 && (
+          <label class="check">
+            <input type="checkbox" checked={vm} onChange={(e) => setVm(e.currentTarget.checked)} />
+            VmSize
+          </label>
+        )}
+        <span class="hint">Drag chooses a range, a click what is live there, the wheel zooms</span>
+      </div>
+      <Waiting asked={asked} what="Drawing the curves">
+        {(timeline) => <Charts timeline={timeline} vm={vm} />}
+      </Waiting>
+    </div>
+  );
+}
+
+function Charts({ timeline, vm }: { timeline: Timeline; vm: boolean }) {
+  const { state, trace, theme } = usePage();
+  const [window, setWindow] = useState<[number, number] | null>(null);
+  const p = palette(theme);
+  const n = timeline.slices;
+  const stacked = timeline.by !== "none" && timeline.groups.length > 0 && timeline.group_live.length >= n;
+  const live = useMemo<Curve[]>(() => {
+    if (stacked) return stackedCurves(timeline, p.series);
+    const list: Curve[] = [
+      {
+        label: isFiltered(state) ? "Live, filtered" : "Live",
+        values: timeline.live_max,
+        stroke: p.accent,
+        fill: p.accentFill,
+      },
+    ];
+    if (timeline.rss.length > 0 && !isFiltered(state)) {
+      list.push({
+        label: "RSS",
+        values: sampledOn(timeline.time, timeline.rss_time, timeline.rss),
+        stroke: p.rss,
+        dash: [6, 3],
+      });
+      if (vm)
+        list.push({
+          label: "VmSize",
+          values: sampledOn(timeline.time, timeline.rss_time, timeline.vm_size),
+          stroke: p.vm,
+          dash: [2, 3],
+        });
+    }
+    return list;
+  }, [timeline, vm, theme]);
+  const rates = useMemo(() => {
+    const perSecond = (v: Float64Array) =>
+      v.map((x, i) => x / Math.max(1e-9, (timeline.time[i + 1]! - timeline.time[i]!) / 1e9));
+    return {
+      calls: [
+        { label: "Allocations a second", values: perSecond(timeline.allocations), stroke: p.series[2]!, width: 1 },
+        { label: "Frees a second", values: perSecond(timeline.frees), stroke: p.series[5]!, width: 1, dash: [3, 2] },
+      ] as Curve[],
+      bytes: [
+        { label: "Bytes allocated a second", values: perSecond(timeline.allocated), stroke: p.series[7]!, width: 1 },
+      ] as Curve[],
+      blocks: [{ label: "Live blocks", values: timeline.blocks, stroke: p.series[0]!, fill: p.accentFill }] as Curve[],
+    };
+  }, [timeline, theme]);
+  if (n === 0) return <p class="sentence">Nothing was recorded, so there is nothing to draw.</p>;
+  const same = {
+    times: timeline.time,
+    window,
+    onWindow: setWindow,
+    phases: trace.phases ?? [],
+    marks: trace.marks ?? [],
+    peak: trace.peak_time_ns ?? null,
+  };
+  return (
+    <div class="charts">
+      {window && (
+        <p class="muted">
+          {`${durationText(window[0])} to ${durationText(window[1])} `}
+          <button type="button" class="small" onClick={() => setWindow(null)}>
+            Whole time
+          </button>
+        </p>
+      )}
+      <h2>
+        {stacked
+          ? `Live bytes by ${timeline.by}, at the end of each slice`
+          : timeline.exact_max
+            ? "Live bytes, the highest of each slice"
+            : "Live bytes, the higher end of each slice"}
+      </h2>
+      <TimeChart
+        {...same}
+        label="Live bytes over time"
+        curves={live}
+        height={250}
+        text={bytesText}
+        steps={byteSteps}
+        stacked={stacked}
+      />
+      <div class="side-by-side">
+        <section>
+          <h2>Live blocks</h2>
+          <TimeChart
+            {...same}
+            label="Live blocks over time"
+            curves={rates.blocks}
+            height={130}
+            text={grouped}
+            axisText={axisCount}
+          />
+        </section>
+        <section>
+          <h2>Calls</h2>
+          <TimeChart
+            {...same}
+            label="Calls a second over time"
+            curves={rates.calls}
+            height={130}
+            text={rateText}
+            axisText={axisCount}
+          />
+        </section>
+      </div>
+      <h2>Bytes allocated</h2>
+      <TimeChart
+        {...same}
+        label="Bytes allocated a second over time"
+        curves={rates.bytes}
+        height={130}
+        text={bytesText}
+        steps={byteSteps}
+      />
+      <GroupTable timeline={timeline} stacked={stacked} />
+    </div>
+  );
+}
+
+// The first curve is the sum of all groups, the last the heaviest alone: drawn one over the other.
+function stackedCurves(timeline: Timeline, colours: string[]): Curve[] {
+  const { slices: n, groups, group_live: live } = timeline;
+  const sum = new Float64Array(n),
+    list: Curve[] = [];
+  groups.forEach((group, g) => {
+    for (let i = 0; i < n; ++i) sum[i]! += live[g * n + i] ?? 0;
+    const last = g === groups.length - 1 && /^([\d,]+ )?others/.test(group.name);
+    const colour = colours[last ? colours.length - 1 : g % (colours.length - 1)]!;
+    list.unshift({ label: shown(group.name), values: sum.slice(), stroke: colour, fill: colour, width: 0.5 });
+  });
+  return list;
+}
+
+// The same for those who do not see the curves.
+function GroupTable({ timeline, stacked }: { timeline: Timeline; stacked: boolean }) {
+  const n = timeline.slices;
+  if (!stacked) {
+    const moments = Array.from({ length: 11 }, (_, i) => Math.min(n - 1, Math.round((i * (n - 1)) / 10)));
+    return (
+      <table class="unseen">
+        <caption>The heap at eleven moments</caption>
+        <thead>
+          <tr>
+            <th>Time</th>
+            <th>Live bytes</th>
+            <th>Live blocks</th>
+          </tr>
+        </thead>
+        <tbody>
+          {moments.map((i) => (
+            <tr key={i}>
+              <th scope="row">{durationText(timeline.time[i]!)}</th>
+              <td>{bytesText(timeline.live_max[i] ?? 0)}</td>
+              <td>{grouped(timeline.blocks[i] ?? 0)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    );
+  }
+  return (
+    <table class="unseen">
+      <caption>{`Highest live bytes by ${timeline.by}`}</caption>
+      <tbody>
+        {timeline.groups.map((g, k) => (
+          <tr key={k}>
+            <th scope="row">{shown(g.name)}</th>
+            <td>{bytesText(timeline.group_live.subarray(k * n, (k + 1) * n).reduce((a, b) => Math.max(a, b), 0))}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// A flame graph with all that belongs to it: colours and their legend, what is said of a node, the menu of
+// a function, and the same as a table for those who do not see it.
+
+import { useMemo, useState } from "preact/hooks";
+import { palette } from "../colors";
+import { type Flame, kOthers } from "../contract";
+import { colouring } from "../flame_colours";
+import { matching, treeOf } from "../flame_names";
+import { pathOf } from "../flame_tree";
+import { amountText, changeText, countText, percentText } from "../format";
+import { Labels } from "../labels";
+import { metricWords, usePage } from "../page";
+import { baseName, patternOf, place, shown } from "../safe_text";
+import { isFiltered } from "../state";
+import { Nothing, copyText } from "./bits";
+import { FlameCanvas } from "./flame_canvas";
+import { type Paint, font } from "./flame_paint";
+import { Menu } from "./menu";
+
+const measuring = document.createElement("canvas").getContext("2d")!;
+
+export function FlameGraph({
+  flame,
+  by,
+  zoom,
+  upwards,
+  onZoom,
+  onOut,
+}: {
+  flame: Flame;
+  by: "after" | "before";
+  zoom: number;
+  upwards: boolean;
+  onZoom: (node: number) => void;
+  onOut: () => void;
+}) {
+  const { state, change, trace, theme } = usePage();
+  const [menu, setMenu] = useState<{ node: number; x: number; y: number } | null>(null);
+  const tree = treeOf(flame, by);
+  const program = trace.processes[0]?.program ?? "";
+  const matches = useMemo(() => (state.find ? matching(flame.symbols, state.find) : null), [flame, state.find]);
+  const labels = useMemo(
+    () =>
+      new Labels(flame.symbols.name, (text) => {
+        measuring.font = font;
+        return measuring.measureText(text).width;
+      }),
+    [flame],
+  );
+  const colours = useMemo(
+    () => colouring(flame, tree, state.colour, program, theme, matches),
+    [flame, tree, state.colour, program, theme, matches],
+  );
+  const paint = useMemo<Paint>(
+    () => ({
+      ...colours,
+      labels,
+      background: palette(theme).panel,
+      outline: palette(theme).ink,
+      others: (node) =>
+        flame.kind[node] === kOthers
+          ? `others (${countText(flame.symbol[node]!, "stack", "stacks")}, ${amountText(flame.total_of[node]!, flame.unit)})`
+          : `all: ${amountText(flame.total_of[node]!, flame.unit)}`,
+    }),
+    [colours, labels],
+  );
+
+  const title = metricWords(flame.metric ?? state.metric).title;
+  const nameOf = (node: number) => {
+    if (flame.kind[node] === kOthers)
+      return `others: ${countText(flame.symbol[node]!, "lighter stack", "lighter stacks")} together`;
+    if (flame.kind[node] !== 0) return "all";
+    const s = flame.symbol[node]!;
+    return shown(flame.symbols.full?.[s] || flame.symbols.name[s] || "?");
+  };
+  const describe = (node: number) => {
+    const s = flame.symbol[node]!,
+      real = flame.kind[node] === 0;
+    const total = flame.total_of[node]!,
+      before = flame.before_of?.[node];
+    return (
+      <>
+        <bdi class="tip-name">{nameOf(node)}</bdi>
+        {real && (
+          <span class="tip-place">
+            <bdi>{place(flame.symbols.file?.[s], flame.symbols.line?.[s])}</bdi>{" "}
+            <bdi>{shown(baseName(flame.symbols.module?.[s]))}</bdi>
+          </span>
+        )}
+        <span>
+          {title}: <b>{amountText(total, flame.unit)}</b>, {percentText(total, flame.total)}
+          {isFiltered(state) && flame.unfiltered ? ` (${percentText(total, flame.unfiltered)} of everything)` : ""}
+        </span>
+        {before !== undefined && (
+          <span>
+            before {amountText(before, flame.unit)}, change <b>{changeText(total - before, flame.unit)}</b>
+          </span>
+        )}
+        {real && flame.self_of[node]! > 0 && (
+          <span>
+            itself {amountText(flame.self_of[node]!, flame.unit)}, {percentText(flame.self_of[node]!, flame.total)}
+          </span>
+        )}
+        {flame.kind[node] === kOthers && <span class="muted">Zoom into the function above to see them.</span>}
+      </>
+    );
+  };
+  const say = (node: number) => {
+    const total = flame.total_of[node]!;
+    return `${nameOf(node)}, ${amountText(total, flame.unit)}, ${percentText(total, flame.total)}`;
+  };
+  const stackText = (node: number) =>
+    pathOf(tree, node)
+      .filter((i) => flame.kind[i] === 0)
+      .map((i) => {
+        const s = flame.symbol[i]!;
+        const where = flame.symbols.file?.[s] ? ` ${flame.symbols.file[s]}:${flame.symbols.line?.[s] ?? 0}` : "";
+        return `${flame.symbols.full?.[s] || flame.symbols.name[s]}${where}`;
+      })
+      .join("\n");
+
+  if (flame.total <= 0 && !(flame.total_before && flame.total_before > 0))
+    return <Nothing />;
+  const name = menu ? (flame.symbols.name[flame.symbol[menu.node]!] ?? "") : "";
+  const full = menu ? (flame.symbols.full?.[flame.symbol[menu.node]!] ?? "") : "";
+  return (
+    <>
+      <div class="flame-frame">
+        <FlameCanvas
+          tree={tree}
+          paint={paint}
+          zoom={zoom}
+          upwards={upwards}
+          describe={describe}
+          say={say}
+          onZoom={onZoom}
+          onOut={onOut}
+          onMenu={(node, x, y) => flame.kind[node] === 0 && setMenu({ node, x, y })}
+          label={`Flame graph, ${title}: ${amountText(flame.total, flame.unit)} in ${countText(tree.count, "node", "nodes")}.`}
+        />
+      </div>
+      <FlameLegend flame={flame} modules={colours.modules} />
+      <HeaviestNodes flame={flame} title={title} />
+      {menu && (
+        <Menu
+          x={menu.x}
+          y={menu.y}
+          label={shown(name)}
+          onClose={() => setMenu(null)}
+          items={[
+            { title: "Zoom here", act: () => onZoom(menu.node) },
+            {
+              title: "Focus: only stacks through it",
+              act: () => change({ under: [...state.under, patternOf(name, full)] }),
+            },
+            { title: "Hide its frames", act: () => change({ hide: [...state.hide, patternOf(name, full)] }) },
+            {
+              title: "Callers and callees (sandwich)",
+              act: () => change({ sandwich: flame.symbols.id?.[flame.symbol[menu.node]!] ?? null }),
+            },
+            { title: "Highlight", act: () => change({ find: name }) },
+            { title: "Copy name", act: () => void copyText(full || name) },
+            { title: "Copy stack", act: () => void copyText(stackText(menu.node)) },
+          ]}
+        />
+      )}
+    </>
+  );
+}
+
+function FlameLegend({ flame, modules }: { flame: Flame; modules: { name: string; fill: string }[] }) {
+  const { theme, state } = usePage();
+  const p = palette(theme);
+  const swatch = (fill: string, text: string) => (
+    <span key={text} class="legend-item">
+      <span class="swatch" style={{ background: fill }} aria-hidden="true" />
+      <bdi>{text}</bdi>
+    </span>
+  );
+  return (
+    <div class="legend below" aria-label="Colours">
+      {flame.before_of
+        ? ["gone or halved", "", "less", "same", "more", "", "new or doubled"].map((t, i) => swatch(p.diverging[i]!, t))
+        : state.colour === "severity"
+          ? ["holds nothing itself", "< 0.1 %", "< 1 %", "< 5 %", "< 20 %", "20 % and more"].map((t, i) =>
+              swatch(p.heat[i]!, t),
+            )
+          : modules.map((m) => swatch(m.fill, shown(baseName(m.name))))}
+      <span class="hint">Click zooms, wheel zooms, drag pans, right-click for more</span>
+    </div>
+  );
+}
+
+// What the picture says, for those who cannot see it.
+function HeaviestNodes({ flame, title }: { flame: Flame; title: string }) {
+  const rows = useMemo(() => {
+    const held = new Map<number, number>();
+    for (let i = 0; i < flame.parent.length; ++i)
+      if (flame.kind[i] === 0) held.set(flame.symbol[i]!, (held.get(flame.symbol[i]!) ?? 0) + flame.self_of[i]!);
+    return [...held].sort((a, b) => b[1] - a[1]).slice(0, 20);
+  }, [flame]);
+  return (
+    <table class="unseen">
+      <caption>{`The functions that hold most themselves, ${title}`}</caption>
+      <thead>
+        <tr>
+          <th>Function</th>
+          <th>Amount</th>
+          <th>Share</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(([s, amount]) => (
+          <tr key={s}>
+            <td>{shown(flame.symbols.name[s])}</td>
+            <td>{amountText(amount, flame.unit)}</td>
+            <td>{percentText(amount, flame.total)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

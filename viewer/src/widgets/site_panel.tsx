@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// One site in full, beside the table: its stacks, the source around its line, and where to go from here.
+
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Frame, Stacks } from "../contract";
+import { editorLink } from "../editor";
+import { amountText, bytesText, countText, grouped } from "../format";
+import type { Unit } from "../contract";
+import { usePage } from "../page";
+import { patternOf, shown } from "../safe_text";
+import { question } from "../state";
+import { useAnswer } from "../use_answer";
+import { CopyButton, FrameText, Waiting, frameName } from "./bits";
+
+export function stackText(frames: Frame[]): string {
+  return frames
+    .map(
+      (f) => `${f.full || frameName(f)}${f.file ? ` ${f.file}:${f.line ?? 0}` : ""}${f.module ? ` [${f.module}]` : ""}`,
+    )
+    .join("\n");
+}
+
+export function SitePanel({
+  site,
+  frame,
+  unit,
+  onClose,
+}: {
+  site: number;
+  frame: Frame;
+  unit: Unit;
+  onClose: () => void;
+}) {
+  const { state, change, source, trace } = usePage();
+  const q = question(state, ["before_from", "before_to", "base"]);
+  const stacks = useAnswer(`${q}|${site}`, (signal) => source.stacks(q, site, signal));
+  const name = frameName(frame);
+  const link = editorLink(frame.file, frame.line);
+  return (
+    <aside class="panel" aria-label={`Site ${shown(name)}`}>
+      <header>
+        <FrameText frame={frame} long />
+        <button type="button" class="close" aria-label="Close" onClick={onClose}>
+          {"\u00d7"}
+        </button>
+      </header>
+      <div class="panel-actions">
+        <button type="button" class="small" onClick={() => change({ view: "blocks", site })}>
+          Its blocks
+        </button>
+        <button
+          type="button"
+          class="small"
+          onClick={() => change({ view: "flame", under: [...state.under, patternOf(name, frame.full)] })}
+        >
+          Flame graph of it
+        </button>
+        {link && (
+          <a class="small button" href={link}>
+            Open in editor
+          </a>
+        )}
+        <CopyButton text={() => `${frame.full || name}${frame.file ? ` ${frame.file}:${frame.line ?? 0}` : ""}`}>
+          Copy name
+        </CopyButton>
+      </div>
+      {trace.has?.source && frame.file && frame.line ? <SourceCode file={frame.file} line={frame.line} /> : null}
+      <Waiting asked={stacks} what="Looking up the stacks">
+        {(answer) => <StackList stacks={answer} unit={unit} />}
+      </Waiting>
+    </aside>
+  );
+}
+
+function SourceCode({ file, line }: { file: string; line: number }) {
+  const { source } = usePage();
+  const asked = useAnswer(`${file}:${line}`, (signal) => source.sourceLines(file, line, signal));
+  const host = useRef<HTMLPreElement>(null);
+  // The line in question in the middle.
+  useLayoutEffect(() => {
+    const box = host.current,
+      here = box?.querySelector(".here");
+    if (!box || !here) return;
+    const above = here.getBoundingClientRect().top - box.getBoundingClientRect().top;
+    box.scrollTop += above - box.clientHeight / 2;
+  }, [asked.value]);
+  if (asked.error || !asked.value) return asked.error ? <p class="sentence muted">{shown(asked.error)}</p> : null;
+  const { first, lines } = asked.value;
+  return (
+    <pre class="source" ref={host} tabIndex={0} aria-label={`${shown(file)}, around line ${line}`}>
+      {lines.map((text, i) => (
+        <code key={i} class={first + i === line ? "here" : ""}>
+          <span class="number">{first + i}</span>
+          {shown(text.replaceAll("\t", "  "))}
+          {"\n"}
+        </code>
+      ))}
+    </pre>
+  );
+}
+
+function StackList({ stacks, unit }: { stacks: Stacks; unit: Unit }) {
+  return (
+    <>
+      {stacks.stacks.map((stack, i) => (
+        <OneStack key={i} stack={stack} unit={unit} open={i === 0} />
+      ))}
+      {stacks.left_out ? (
+        <p class="muted">{countText(stacks.left_out, "lighter stack is", "lighter stacks are")} not listed.</p>
+      ) : null}
+      {stacks.stacks.length === 0 ? <p class="sentence">No stack of this site is left by these filters.</p> : null}
+    </>
+  );
+}
+
+function OneStack({ stack, unit, open }: { stack: Stacks["stacks"][number]; unit: Unit; open: boolean }) {
+  const facts = [
+    stack.allocations !== undefined ? `${grouped(stack.allocations)} allocations` : "",
+    stack.peak !== undefined ? `${bytesText(stack.peak)} at the peak` : "",
+    stack.live !== undefined ? `${bytesText(stack.live)} live` : "",
+  ]
+    .filter(Boolean)
+    .join(", ");
+  return (
+    <details class="stack" open={open}>
+      <summary>
+        <b>{amountText(stack.value, unit)}</b> <span class="muted">{facts}</span>
+      </summary>
+      <StackFrames frames={stack.frames} />
+    </details>
+  );
+}
+
+export function StackFrames({ frames }: { frames: Frame[] }) {
+  const [all, setAll] = useState(false);
+  const few = all ? frames : frames.slice(0, 60);
+  return (
+    <>
+      <ol class="frames">
+        {few.map((f, i) => (
+          <li key={i}>
+            <FrameText frame={f} />
+          </li>
+        ))}
+      </ol>
+      {few.length < frames.length && (
+        <button
+          type="button"
+          class="small"
+          onClick={() => setAll(true)}
+        >{`Show ${grouped(frames.length - few.length)} more frames`}</button>
+      )}
+      <CopyButton text={() => stackText(frames)}>Copy stack</CopyButton>
+    </>
+  );
+}

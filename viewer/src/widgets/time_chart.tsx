@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// A curve over the time of the recording (uPlot draws it), on which a range can be brushed and an instant
+// clicked, by pointer or by keys. Each point stands for a slice of time and has the highest value in it,
+// so no peak is lost however small the chart is.
+
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import uPlot from "uplot";
+import type { Mark, Phase } from "../contract";
+import { palette } from "../colors";
+import { axisTime, durationText } from "../format";
+import { cutTime, usePage } from "../page";
+import { shown } from "../safe_text";
+import { listen, sliceAt, zoomWindow } from "./time_chart_input";
+import { drawBehind, drawOver } from "./time_chart_marks";
+
+export interface Curve {
+  label: string;
+  values: ArrayLike<number>; // One for each slice.
+  stroke: string;
+  fill?: string;
+  width?: number;
+  dash?: number[];
+  quiet?: boolean; // Not in the legend.
+}
+
+export interface TimeChartProps {
+  label: string;
+  times: Float64Array; // The cuts between slices, one more than there are slices.
+  curves: Curve[];
+  height: number;
+  text: (value: number) => string;
+  axisText?: (value: number) => string;
+  steps?: number[]; // That the axis may go in.
+  peak?: number | null;
+  phases?: Phase[];
+  marks?: Mark[];
+  stacked?: boolean; // A curve is the sum of those below it: its own value is the difference.
+  window: [number, number] | null; // What is visible, ns.
+  onWindow: (window: [number, number] | null) => void;
+}
+
+export const byteSteps = Array.from({ length: 52 }, (_, k) => 2 ** k);
+
+export function TimeChart(props: TimeChartProps) {
+  const { trace, state, change, theme } = usePage();
+  const host = useRef<HTMLDivElement>(null),
+    plot = useRef<uPlot | null>(null);
+  const latest = useRef({ props, state, change, trace });
+  latest.current = { props, state, change, trace };
+  const [under, setUnder] = useState<number | null>(null); // A slice, below the pointer or the keys.
+  const [keyCut, setKeyCut] = useState<number | null>(null);
+  const colours = palette(theme);
+
+  // The numbers as uPlot wants them: a step for each slice, and the last one twice.
+  const n = props.times.length - 1;
+  useLayoutEffect(() => {
+    const element = host.current!;
+    if (n < 1) return;
+    const curves = props.curves;
+    const data = [
+      Array.from(props.times),
+      ...curves.map((c) => {
+        const out = new Array<number | null>(n + 1);
+        for (let i = 0; i < n; ++i) out[i] = c.values[i] ?? null;
+        out[n] = out[n - 1] ?? null;
+        return out;
+      }),
+    ] as uPlot.AlignedData;
+    const grid = { stroke: colours.line, width: 1 };
+    const options: uPlot.Options = {
+      width: Math.max(100, element.clientWidth),
+      height: props.height,
+      padding: [8, 10, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { show: false } },
+      scales: {
+        x: { time: false, range: () => latest.current.props.window ?? [props.times[0]!, props.times[n]!] },
+        y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.04 : 1] },
+      },
+      axes: [
+        {
+          stroke: colours.muted,
+          grid: { show: false },
+          ticks: grid,
+          size: 24,
+          font: "11px system-ui, sans-serif",
+          gap: 2,
+          space: 70,
+          values: (_u, splits) => splits.map((s) => axisTime(s, (splits[1] ?? 1) - (splits[0] ?? 0))),
+        },
+        {
+          stroke: colours.muted,
+          grid,
+          ticks: grid,
+          size: 66,
+          font: "11px system-ui, sans-serif",
+          gap: 3,
+          ...(props.steps ? { incrs: props.steps } : {}),
+          space: 26,
+          values: (_u, splits) => splits.map((s) => (props.axisText ?? props.text)(s).replace(/\.0 /, " ")),
+        },
+      ],
+      series: [
+        {},
+        ...curves.map((c) => ({
+          label: c.label,
+          stroke: c.stroke,
+          fill: c.fill,
+          width: c.width ?? 1.5,
+          dash: c.dash,
+          points: { show: false },
+          paths: uPlot.paths.stepped!({ align: 1 }),
+        })),
+      ],
+      hooks: {
+        drawClear: [(u) => drawBehind(u, latest.current.props, theme)],
+        draw: [(u) => drawOver(u, latest.current, theme)],
+        setCursor: [
+          (u) => {
+            const at = u.cursor.left === undefined || u.cursor.left < 0 ? null : u.posToVal(u.cursor.left, "x");
+            setUnder(at === null ? null : sliceAt(latest.current.props.times, at));
+          },
+        ],
+      },
+    };
+    const made = new uPlot(options, data, element);
+    plot.current = made;
+    listen(made, latest);
+    const observer = new ResizeObserver(() =>
+      made.setSize({ width: Math.max(100, element.clientWidth), height: props.height }),
+    );
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      made.destroy();
+      plot.current = null;
+    };
+  }, [props.times, props.curves, props.height, theme]);
+  useLayoutEffect(() => {
+    const u = plot.current;
+    if (!u) return;
+    const [min, max] = props.window ?? [props.times[0]!, props.times[n]!];
+    if (u.scales.x!.min !== min || u.scales.x!.max !== max) u.setScale("x", { min, max });
+  }, [props.window]);
+  useEffect(
+    () => plot.current?.redraw(false),
+    [state.from, state.to, state.metric, state.before_from, state.before_to, keyCut],
+  );
+
+  const keyDown = (event: KeyboardEvent) => {
+    const here = keyCut ?? state.to ?? 500;
+    const step = event.key.startsWith("Page") ? 50 : event.ctrlKey ? 10 : 1;
+    const go = (by: number) => {
+      const cut = Math.max(0, Math.min(1000, here + by));
+      setKeyCut(cut);
+      setUnder(sliceAt(props.times, cutTime(trace, cut)));
+      if (event.shiftKey) {
+        const anchor =
+          state.from !== null && state.to === here
+            ? state.from
+            : state.to !== null && state.from === here
+              ? state.to
+              : here;
+        change({ from: Math.min(anchor, cut), to: Math.max(anchor, cut) }, false);
+      }
+    };
+    const keys: Record<string, () => void> = {
+      ArrowLeft: () => go(-step),
+      ArrowRight: () => go(step),
+      PageDown: () => go(-step),
+      PageUp: () => go(step),
+      Home: () => go(-1000),
+      End: () => go(1000),
+      Enter: () => change({ metric: "live", from: null, to: here }),
+      Escape: () => {
+        setKeyCut(null);
+        change({ from: null, to: null });
+      },
+      "+": () => zoomWindow(props, cutTime(trace, here), 0.6),
+      "=": () => zoomWindow(props, cutTime(trace, here), 0.6),
+      "-": () => zoomWindow(props, cutTime(trace, here), 1 / 0.6),
+    };
+    if (!keys[event.key]) return;
+    event.preventDefault();
+    keys[event.key]!();
+  };
+
+  const value = (k: number, slice: number) => {
+    const own = props.curves[k]!.values[slice] ?? 0;
+    if (!props.stacked) return own;
+    const below = props.curves[k + 1];
+    return own - (below && !below.quiet ? (below.values[slice] ?? 0) : 0);
+  };
+  const slice = under !== null && under >= 0 && under < n ? under : null;
+  const says =
+    slice === null
+      ? ""
+      : props.curves
+          .map((c, k) => (c.quiet ? "" : `${c.label} ${props.text(value(k, slice))}`))
+          .filter(Boolean)
+          .join(", ");
+  const listed = props.stacked
+    ? props.curves.map((c, k) => [c, k] as const).reverse()
+    : props.curves.map((c, k) => [c, k] as const);
+  return (
+    <div class="chart">
+      <div class="legend">
+        <span class="legend-time">{slice === null ? "" : durationText(props.times[slice]!)}</span>
+        {listed
+          .filter(([c]) => !c.quiet)
+          .map(([c, k]) => (
+            <span key={k} class="legend-item">
+              <span class="swatch" style={{ background: props.stacked ? c.fill : c.stroke }} aria-hidden="true" />
+              <bdi>{shown(c.label)}</bdi> {slice !== null && <b>{props.text(value(k, slice))}</b>}
+            </span>
+          ))}
+      </div>
+      <div
+        class="plot"
+        ref={host}
+        tabIndex={0}
+        role="slider"
+        aria-label={props.label}
+        aria-valuemin={0}
+        aria-valuemax={1000}
+        aria-valuenow={keyCut ?? state.to ?? 1000}
+        aria-valuetext={`${durationText(cutTime(trace, keyCut ?? state.to ?? 1000))}. ${says}`}
+        onKeyDown={keyDown}
+        onBlur={() => setKeyCut(null)}
+        data-key-cut={keyCut ?? undefined}
+      />
+    </div>
+  );
+}

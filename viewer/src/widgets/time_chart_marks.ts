@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is drawn on a chart besides its curves: phases behind them; over them the range, the instant, what
+// it is compared with, the peak and the program's own marks.
+
+import type uPlot from "uplot";
+import { palette } from "../colors";
+import { cutTime } from "../page";
+import { shown } from "../safe_text";
+import type { Latest } from "./time_chart_input";
+import type { TimeChartProps } from "./time_chart";
+
+export function drawBehind(u: uPlot, props: TimeChartProps, theme: "light" | "dark"): void {
+  const { ctx, bbox } = u;
+  const colours = palette(theme);
+  ctx.save();
+  (props.phases ?? []).forEach((phase, i) => {
+    const left = u.valToPos(phase.from_ns, "x", true),
+      right = u.valToPos(phase.to_ns, "x", true);
+    ctx.globalAlpha = i % 2 ? 0.05 : 0.11;
+    ctx.fillStyle = colours.ink;
+    ctx.fillRect(left, bbox.top, right - left, bbox.height);
+  });
+  ctx.restore();
+}
+
+export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "light" | "dark"): void {
+  const { ctx, bbox } = u;
+  const colours = palette(theme);
+  const ratio = devicePixelRatio || 1;
+  const x = (ns: number) => Math.max(bbox.left, Math.min(bbox.left + bbox.width, u.valToPos(ns, "x", true)));
+  const visible = (ns: number) => ns >= u.scales.x!.min! && ns <= u.scales.x!.max!;
+  const line = (ns: number, colour: string, dash: number[], name: string, row: number) => {
+    if (!visible(ns)) return;
+    const at = Math.round(x(ns)) + 0.5;
+    ctx.strokeStyle = ctx.fillStyle = colour;
+    ctx.lineWidth = ratio;
+    ctx.setLineDash(dash.map((d) => d * ratio));
+    ctx.beginPath();
+    ctx.moveTo(at, bbox.top);
+    ctx.lineTo(at, bbox.top + bbox.height);
+    ctx.stroke();
+    if (!name) return;
+    ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
+    ctx.textAlign = "left";
+    ctx.textBaseline = "alphabetic";
+    const wide = ctx.measureText(name).width;
+    const right = at + wide + 8 * ratio > bbox.left + bbox.width;
+    const left = right ? at - wide - 4 * ratio : at + 4 * ratio,
+      top = bbox.top + (11 + 14 * row) * ratio;
+    ctx.save();
+    ctx.globalAlpha = 0.8;
+    ctx.fillStyle = colours.panel;
+    ctx.fillRect(left - 2 * ratio, top - 10 * ratio, wide + 4 * ratio, 13 * ratio);
+    ctx.restore();
+    ctx.fillText(name, left, top);
+  };
+  ctx.save();
+  if (state.from !== null || (state.to !== null && state.metric !== "live")) {
+    const left = x(cutTime(trace, state.from ?? 0)),
+      right = x(cutTime(trace, state.to ?? 1000));
+    ctx.fillStyle = colours.panel;
+    ctx.globalAlpha = 0.66;
+    ctx.fillRect(bbox.left, bbox.top, left - bbox.left, bbox.height);
+    ctx.fillRect(right, bbox.top, bbox.left + bbox.width - right, bbox.height);
+    ctx.globalAlpha = 1;
+    line(cutTime(trace, state.from ?? 0), colours.accent, [], "", 0);
+    line(cutTime(trace, state.to ?? 1000), colours.accent, [], "", 0);
+  }
+  if (state.before_from !== null || state.before_to !== null) {
+    const right = x(cutTime(trace, state.before_to ?? 1000));
+    const left =
+      state.metric === "live" && state.before_from === null ? right : x(cutTime(trace, state.before_from ?? 0));
+    if (left === right) line(cutTime(trace, state.before_to ?? 1000), colours.rss, [], "before", 1);
+    ctx.fillStyle = colours.rss;
+    ctx.globalAlpha = 0.9;
+    ctx.fillRect(left, bbox.top + bbox.height - 4 * ratio, Math.max(2, right - left), 4 * ratio);
+    ctx.globalAlpha = 1;
+  }
+  if (props.peak !== null && props.peak !== undefined) line(props.peak, colours.peak, [3, 3], "peak", 0);
+  if (state.metric === "live" && state.to !== null) line(cutTime(trace, state.to), colours.accent, [], "live here", 1);
+  for (const mark of props.marks ?? []) line(mark.time_ns, colours.muted, [2, 4], shown(mark.name), 2);
+  if (props.height > 150)
+    for (const phase of props.phases ?? []) line(phase.from_ns, colours.muted, [1, 3], shown(phase.name), 3);
+  const keyed = u.root.parentElement?.dataset.keyCut;
+  if (keyed !== undefined) line(cutTime(trace, Number(keyed)), colours.ink, [2, 2], "", 0);
+  ctx.restore();
+}

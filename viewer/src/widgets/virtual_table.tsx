@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table of any length of which only the visible rows exist. It is a grid for screen readers; the arrow
+// keys move a row's cursor, Enter chooses, and headings sort.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+export interface TableColumn {
+  key: string;
+  title: string;
+  help?: string;
+  width: string; // As in grid-template-columns.
+  right?: boolean;
+  sort?: (row: number) => number | string;
+  cell: (row: number) => ComponentChildren;
+}
+
+export interface VirtualTableProps {
+  label: string;
+  columns: TableColumn[];
+  count: number;
+  last?: number; // A row that stays at the end, however the others are sorted.
+  sort?: string; // A key, with "-" in front: from the highest.
+  onSort?: (sort: string) => void;
+  chosen?: number | null;
+  onChoose?: (row: number) => void;
+  tallest?: number; // In rows; without it the table fills what it is in.
+  rowClass?: (row: number) => string;
+}
+
+export const tableRow = 26;
+let tables = 0;
+
+export function VirtualTable(props: VirtualTableProps) {
+  const { columns, count, last, chosen } = props;
+  const [ownSort, setOwnSort] = useState("");
+  const sort = props.onSort ? (props.sort ?? "") : ownSort;
+  const setSort = props.onSort ?? setOwnSort;
+  const body = useRef<HTMLDivElement>(null);
+  const [scrolled, setScrolled] = useState(0);
+  const [height, setHeight] = useState(600);
+  const [cursor, setCursor] = useState(-1);
+  const name = useMemo(() => `table${++tables}`, []);
+
+  const order = useMemo(() => sortedRows(columns, count, last, sort), [columns, count, last, sort]);
+  useEffect(() => {
+    const observer = new ResizeObserver(() => body.current && setHeight(body.current.clientHeight));
+    observer.observe(body.current!);
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => {
+    body.current!.scrollTop = 0;
+    setCursor(-1);
+  }, [count, sort]);
+
+  const template = columns.map((c) => c.width).join(" ");
+  // The narrowest that a row may be: the first number in each column's width, and the gaps.
+  const narrowest = columns.reduce((sum, c) => sum + (parseFloat(/[\d.]+/.exec(c.width)?.[0] ?? "0") || 0) + 12, 20);
+  const shape = { gridTemplateColumns: template, minWidth: `${narrowest}px` };
+  const first = Math.max(0, Math.floor((scrolled - tableRow) / tableRow) - 4);
+  const end = Math.min(order.length, Math.ceil((scrolled + height) / tableRow) + 4);
+
+  const moveTo = (place: number) => {
+    const at = Math.max(0, Math.min(order.length - 1, place));
+    setCursor(at);
+    const box = body.current!;
+    const top = at * tableRow;
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (top + 2 * tableRow > box.scrollTop + box.clientHeight)
+      box.scrollTop = top + 2 * tableRow - box.clientHeight;
+  };
+  const keyDown = (event: KeyboardEvent) => {
+    if (event.target !== body.current) return;
+    const page = Math.max(1, Math.floor(height / tableRow) - 2);
+    const keys: Record<string, () => void> = {
+      ArrowDown: () => moveTo(cursor + 1),
+      ArrowUp: () => moveTo(cursor - 1),
+      PageDown: () => moveTo(cursor + page),
+      PageUp: () => moveTo(cursor - page),
+      Home: () => moveTo(0),
+      End: () => moveTo(order.length - 1),
+      Enter: () => cursor >= 0 && props.onChoose?.(order[cursor]!),
+      " ": () => cursor >= 0 && props.onChoose?.(order[cursor]!),
+    };
+    if (!keys[event.key]) return;
+    event.preventDefault();
+    keys[event.key]!();
+  };
+
+  const rows = [];
+  for (let place = first; place < end; ++place) {
+    const row = order[place]!;
+    const classes = [
+      "row",
+      row === chosen ? "chosen" : "",
+      place === cursor ? "cursor" : "",
+      props.onChoose ? "choosable" : "",
+      props.rowClass?.(row) ?? "",
+    ];
+    rows.push(
+      <div
+        key={row}
+        id={`${name}r${place}`}
+        role="row"
+        aria-rowindex={place + 2}
+        class={classes.join(" ")}
+        aria-selected={props.onChoose ? row === chosen : undefined}
+        style={{ ...shape, transform: `translateY(${place * tableRow}px)` }}
+        onClick={(event) => {
+          if ((event.target as Element).closest("a, button")) return;
+          setCursor(place);
+          props.onChoose?.(row);
+        }}
+      >
+        {columns.map((c) => (
+          <div key={c.key} role="gridcell" class={c.right ? "right" : ""}>
+            {c.cell(row)}
+          </div>
+        ))}
+      </div>,
+    );
+  }
+  const tall = props.tallest ? Math.min(props.tallest, Math.max(1, count)) * tableRow + tableRow + 4 : null;
+  return (
+    <div
+      class={tall ? "table" : "table fills"}
+      style={{
+        ...(tall ? { height: `${tall}px` } : {}),
+        ...(columns.some((c) => c.width.includes("fr")) ? {} : { maxWidth: `${narrowest + 24}px` }),
+      }}
+    >
+      <div
+        class="table-body"
+        ref={body}
+        role="grid"
+        aria-label={props.label}
+        aria-rowcount={count + 1}
+        tabIndex={0}
+        aria-activedescendant={cursor >= first && cursor < end ? `${name}r${cursor}` : undefined}
+        onScroll={(event) => setScrolled((event.currentTarget as HTMLElement).scrollTop)}
+        onKeyDown={keyDown}
+        onFocus={(event) => event.target === body.current && cursor < 0 && order.length > 0 && setCursor(0)}
+      >
+        <div role="row" aria-rowindex={1} class="head" style={shape}>
+          {columns.map((c) => {
+            const up = sort === c.key,
+              down = sort === `-${c.key}`;
+            return (
+              <div
+                key={c.key}
+                role="columnheader"
+                class={c.right ? "right" : ""}
+                title={c.help}
+                aria-sort={up ? "ascending" : down ? "descending" : undefined}
+              >
+                {c.sort && c.title ? (
+                  <button type="button" onClick={() => setSort(down ? c.key : up ? "" : `-${c.key}`)}>
+                    {c.title}
+                    <span class="arrow" aria-hidden="true">
+                      {up ? " \u25b4" : down ? " \u25be" : ""}
+                    </span>
+                  </button>
+                ) : (
+                  c.title || <span class="unseen">{c.key}</span>
+                )}
+              </div>
+            );
+          })}
+        </div>
+        <div
+          class="rows"
+          role="rowgroup"
+          style={{ height: `${order.length * tableRow}px`, minWidth: `${narrowest}px` }}
+        >
+          {rows}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function sortedRows(columns: TableColumn[], count: number, last: number | undefined, sort: string): number[] {
+  const rows = Array.from({ length: count }, (_, i) => i);
+  const down = sort.startsWith("-");
+  const by = columns.find((c) => c.key === sort.replace(/^-/, ""))?.sort;
+  if (!by) return rows;
+  const keys = rows.map(by);
+  const sign = down ? -1 : 1;
+  rows.sort((a, b) => {
+    if (a === last || b === last) return a === last ? 1 : -1;
+    const x = keys[a]!,
+      y = keys[b]!;
+    if (typeof x === "string" || typeof y === "string")
+      return -sign * (String(x) < String(y) ? 1 : String(x) > String(y) ? -1 : 0) || a - b;
+    return sign * (x - y) || a - b;
+  });
+  return rows;
+}
