@@ -50,18 +50,30 @@ constexpr uint64_t kOneGeneration = uint64_t{1} << 32, kOneUnloading = 1;
 constexpr size_t kMaxName = 4095;
 
 // Whether a module is still loaded, as far as we know. Threads that unload others look at the same
-// time, and what one of them has seen may be over when he says so.
-enum Presence : uint32_t {
-  kThere,
-  kLookedAt,  // By a thread that takes it back to kThere, unless another one comes in between.
-  kGone,      // Or not to be trusted, until it is met again.
+// time, and what one of them has seen may be over when he says so: every change has a number of
+// its own, by which he notices.
+class Presence {
+ public:
+  enum State : uint32_t {
+    kThere,
+    kLookedAt,  // By a thread that takes it back to kThere, unless another one comes in between.
+    kGone,      // Or not to be trusted, until it is met again.
+  };
+  State state() const { return static_cast<State>(bits_ & 3); }
+  Presence then(State state) const { return Presence((bits_ | 3) + 1 + state); }
+
+  Presence() = default;
+
+ private:
+  explicit Presence(uint64_t bits) : bits_(bits) {}
+  uint64_t bits_;  // Zero, as fresh memory is: there.
 };
 
 // A module in the table, with what only we need to know.
 struct Known {
   Module module;
   const link_map* map;
-  std::atomic<uint32_t> presence;
+  std::atomic<Presence> presence;
   uint64_t beginning;                  // A hash of its first bytes; 0 if they cannot be read.
   std::atomic<uint32_t> newest_until;  // Later records below this index lie elsewhere.
 };
@@ -226,6 +238,15 @@ Module anything() {
   return all;
 }
 
+// Somebody runs the module at `index`: whoever looks at it now sees no more than we know.
+void be_there(Known* known, size_t index) {
+  Presence seen = known->presence.load(std::memory_order_relaxed);
+  if (seen.state() == Presence::kThere) return;
+  while (!known->presence.compare_exchange_weak(seen, seen.then(Presence::kThere))) {
+  }
+  mark_left(index);
+}
+
 // The table's record of the module that the loader found.
 MSCOPE_SLOW const Module* meet(const dl_find_object& found, Epoch now) {
   Module module;
@@ -245,10 +266,7 @@ MSCOPE_SLOW const Module* meet(const dl_find_object& found, Epoch now) {
       Known* known = known_at(i);
       if (!overlap(known->module, module)) continue;
       if (!same(known->module, module) || known->module.generation > now.generation()) break;
-      if (known->presence.load(std::memory_order_relaxed) != kThere) {
-        known->presence.store(kThere);
-        mark_left(i);
-      }
+      be_there(known, i);
       known->newest_until.store(static_cast<uint32_t>(count_now), std::memory_order_relaxed);
       hint_of(module.start).store(static_cast<uint32_t>(i), std::memory_order_relaxed);
       return &known->module;
@@ -274,7 +292,7 @@ const Module* module_of(const dl_find_object& found, Epoch now) {
   if (known && known->module.start == start &&
       known->module.end == reinterpret_cast<uintptr_t>(found.dlfo_map_end) &&
       known->map == found.dlfo_link_map && known->module.generation <= now.generation() &&
-      known->presence.load(std::memory_order_relaxed) == kThere)
+      known->presence.load(std::memory_order_relaxed).state() == Presence::kThere)
     return &known->module;
   return meet(found, now);
 }
@@ -408,16 +426,22 @@ void begin_unload() {
   if (unloader && unloader->depth++ == 0) unloader->generation = Epoch{before}.generation();
 }
 
-// Looks whether the module is still there; false if it is not, or if nobody can say.
+// Looks whether the module is still there; false if it is not, or if nobody can say. What another
+// thread has seen may have been before our unload: his look is made void, and if he was faster, we
+// look ourselves.
 static bool look_at(Known* known, Unloader* unloader) {
-  uint32_t seen = kThere;
-  if (known->presence.compare_exchange_strong(seen, kLookedAt)) {
-    uint32_t looked_at = kLookedAt;
+  Presence seen = known->presence.load();
+  while (seen.state() != Presence::kGone) {
+    if (seen.state() == Presence::kLookedAt) {
+      if (known->presence.compare_exchange_strong(seen, seen.then(Presence::kGone))) return false;
+      continue;
+    }
+    Presence looking = seen.then(Presence::kLookedAt);
+    if (!known->presence.compare_exchange_strong(seen, looking)) continue;
     bool there = still_there(*known, unloader);
-    return known->presence.compare_exchange_strong(looked_at, there ? kThere : kGone) && there;
+    Presence after = looking.then(there ? Presence::kThere : Presence::kGone);
+    return known->presence.compare_exchange_strong(looking, after) && there;
   }
-  // What the other one has seen may have been before our unload.
-  if (seen == kLookedAt) known->presence.compare_exchange_strong(seen, kGone);
   return false;
 }
 
@@ -432,9 +456,10 @@ static bool all_still_there(Unloader* unloader) {
         Known* known = known_at(index);
         if (!known || look_at(known, unloader)) continue;  // Or it is about to be put there.
         all = false;
-        if (known->presence.load() != kGone) continue;
+        if (known->presence.load().state() != Presence::kGone) continue;
         left.fetch_and(~(bits & -bits));
-        if (known->presence.load() != kGone) mark_left(index);  // It was met again meanwhile.
+        if (known->presence.load().state() != Presence::kGone)
+          mark_left(index);  // It was met again meanwhile.
       }
     }
   return all;
