@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `malloscope replay` found on other allocators: the median of each one's runs, and its memory over
-// time against the ideal.
+// What `malloscope replay` found on other allocators: the median of each one's runs, its memory and its
+// fragmentation over time, and what a call costs by size.
 
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { palette } from "../colors";
 import type { Replay } from "../contract";
-import { bytesText, durationText, threeDigits } from "../format";
+import { axisTime, bytesText, durationText, grouped, roundStep, threeDigits } from "../format";
 import { usePage } from "../page";
+import {
+  cyclesBySize,
+  fragmentationLimit,
+  median,
+  momentsOf,
+  type Row,
+  type Setup,
+  type SizeClass,
+  setupsOf,
+  timedCalls,
+} from "../replay_results";
 import { shown } from "../safe_text";
 import { useAnswer } from "../use_answer";
-import { Waiting } from "../widgets/bits";
+import { Choice, Waiting } from "../widgets/bits";
+import { LineChart, type Tick } from "../widgets/line_chart";
 import { type TableColumn, VirtualTable } from "../widgets/virtual_table";
 
 export function ReplayView() {
@@ -24,33 +36,13 @@ export function ReplayView() {
   );
 }
 
-interface Setup {
-  name: string;
-  runs: Record<string, any>[];
-}
-
-function setupsOf(replay: Replay): Setup[] {
-  const setups = new Map<string, Setup>();
-  for (const run of replay.runs ?? []) {
-    const name = run.tunables ? `${run.allocator}, ${run.tunables}` : String(run.allocator);
-    if (!setups.has(name)) setups.set(name, { name, runs: [] });
-    setups.get(name)!.runs.push(run);
-  }
-  return [...setups.values()];
-}
-
-function median(values: number[]): number {
-  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
-  return sorted.length ? sorted[(sorted.length - 1) >> 1]! : NaN;
-}
-
 function Replayed({ replay }: { replay: Replay }) {
   const setups = useMemo(() => setupsOf(replay), [replay]);
-  const of = (r: number, what: (run: Record<string, any>) => number) => median(setups[r]!.runs.map(what));
+  const of = (r: number, what: (run: Row) => number) => median(setups[r]!.runs.map(what));
   const column = (
     key: string,
     title: string,
-    what: (run: Record<string, any>) => number,
+    what: (run: Row) => number,
     text: (n: number) => string,
   ): TableColumn => ({
     key,
@@ -102,6 +94,8 @@ function Replayed({ replay }: { replay: Replay }) {
       <p class="headline">{shown(advice ?? `Replayed: ${replay.process ?? "the recorded calls"}`)}</p>
       <VirtualTable label="Allocators" columns={columns} count={setups.length} tallest={14} />
       <MemoryOverTime replay={replay} setups={setups} />
+      <FragmentationOverTime replay={replay} setups={setups} />
+      <CyclesBySize replay={replay} setups={setups} />
       {(replay.notes ?? []).length > 0 && (
         <ul class="notes">
           {replay.notes!.map((n, i) => (
@@ -123,7 +117,7 @@ function MemoryOverTime({ replay, setups }: { replay: Replay; setups: Setup[] })
   const last = points.reduce((m, x) => Math.max(m, x.time_ns ?? 0), 1);
   const w = 300,
     h = 90;
-  const path = (list: Record<string, any>[], key: string) =>
+  const path = (list: Row[], key: string) =>
     list
       .map(
         (x, i) =>
@@ -135,12 +129,7 @@ function MemoryOverTime({ replay, setups }: { replay: Replay; setups: Setup[] })
       <h2>Memory over time, first run of each</h2>
       <div class="small-charts">
         {setups.map((s) => {
-          const own = points.filter(
-            (x) =>
-              x.allocator === s.runs[0]!.allocator &&
-              x.tunables === s.runs[0]!.tunables &&
-              x.repeat === s.runs[0]!.repeat,
-          );
+          const own = momentsOf(replay, s);
           return (
             <figure key={s.name}>
               <figcaption>
@@ -163,4 +152,140 @@ function MemoryOverTime({ replay, setups }: { replay: Replay; setups: Setup[] })
       </p>
     </section>
   );
+}
+
+function timeTicks(last: number): Tick[] {
+  const step = roundStep(last, 6);
+  return Array.from({ length: Math.floor(last / step) + 1 }, (_, i) => ({
+    at: i * step,
+    text: axisTime(i * step, step),
+  }));
+}
+
+function FragmentationOverTime({ replay, setups }: { replay: Replay; setups: Setup[] }) {
+  const lines = useMemo(
+    () => setups.map((s) => ({ name: s.name, moments: momentsOf(replay, s) })).filter((l) => l.moments.length > 1),
+    [replay, setups],
+  );
+  if (!lines.length) return null;
+  const last = Math.max(1, ...lines.flatMap((l) => l.moments.map((x) => x.time_ns ?? 0)));
+  const limit = Math.max(...lines.map((l) => fragmentationLimit(l.moments)));
+  const step = roundStep(limit - 1, 4);
+  const top = 1 + Math.ceil((limit - 1) / step - 1e-9) * step;
+  const cut = lines.some((l) => l.moments.some((x) => (x.fragmentation ?? 0) > top));
+  const ticks = Array.from({ length: Math.round((top - 1) / step) + 1 }, (_, i) => ({
+    at: 1 + i * step,
+    text: threeDigits(1 + i * step),
+  }));
+  return (
+    <section>
+      <h2>Fragmentation over time: resident heap by what was asked for</h2>
+      <LineChart
+        label={`Fragmentation over time of ${lines.map((l) => shown(l.name)).join(", ")}`}
+        lines={lines.map((l) => ({
+          name: l.name,
+          points: l.moments.map((x) => [x.time_ns ?? 0, x.fragmentation ?? NaN]),
+        }))}
+        x={{ from: 0, to: last, ticks: timeTicks(last) }}
+        y={{ from: Math.min(1, ticks[0]!.at), to: top, ticks }}
+      />
+      <p class="muted">
+        1 would be a heap without any waste; the first run of each.
+        {cut && ` Cut at ${threeDigits(top)}: beyond it only while next to nothing is live.`}
+      </p>
+    </section>
+  );
+}
+
+function CyclesBySize({ replay, setups }: { replay: Replay; setups: Setup[] }) {
+  const calls = useMemo(() => timedCalls(replay), [replay]);
+  const [chosen, setChosen] = useState("malloc");
+  const call = calls.includes(chosen) ? chosen : calls[0];
+  const classes = useMemo(() => (call ? cyclesBySize(replay, setups, call) : []), [replay, setups, call]);
+  if (!call || !classes.length) return null;
+  return (
+    <section>
+      <div class="toolbar">
+        <h2>Cycles of a call, by size</h2>
+        <Choice label="Call" value={call} onChange={setChosen} options={calls.map((c) => [c, c] as const)} />
+      </div>
+      <CyclesChart call={call} classes={classes} setups={setups} />
+      <CyclesTable call={call} classes={classes} setups={setups} />
+      <p class="muted">
+        The mean of the calls that were timed, over all runs.{" "}
+        {call === "free" ? "Sizes are those of the blocks." : "Sizes are those asked for."}
+      </p>
+    </section>
+  );
+}
+
+interface CyclesProps {
+  call: string;
+  classes: SizeClass[];
+  setups: Setup[];
+}
+
+// Up by powers of ten: a call that goes to the kernel costs a thousand times as much as one that does not.
+function CyclesChart({ call, classes, setups }: CyclesProps) {
+  const known = classes.flatMap((c) => c.cycles.filter((n) => n > 0)).map(Math.log10);
+  const from = Math.floor(Math.min(...known)),
+    to = Math.max(from + 1, Math.ceil(Math.max(...known)));
+  const every = Math.ceil(classes.length / 12);
+  return (
+    <LineChart
+      label={`Cycles of ${call} by size for ${setups.map((s) => shown(s.name)).join(", ")}; the table below has the numbers`}
+      dots
+      lines={setups.map((s, i) => ({
+        name: s.name,
+        points: classes.map((c, k) => [k, c.cycles[i]! > 0 ? Math.log10(c.cycles[i]!) : NaN]),
+      }))}
+      x={{
+        from: 0,
+        to: Math.max(1, classes.length - 1),
+        ticks: classes.flatMap((c, k) => (k % every ? [] : [{ at: k, text: sizeText(c.from) }])),
+      }}
+      y={{
+        from,
+        to,
+        ticks: Array.from({ length: to - from + 1 }, (_, i) => ({ at: from + i, text: grouped(10 ** (from + i)) })),
+      }}
+    />
+  );
+}
+
+function CyclesTable({ call, classes, setups }: CyclesProps) {
+  const columns = useMemo<TableColumn[]>(
+    () => [
+      {
+        key: "size",
+        title: "size",
+        width: "minmax(150px, 1fr)",
+        sort: (r) => classes[r]!.from,
+        cell: (r) => `${sizeText(classes[r]!.from)} to ${sizeText(classes[r]!.to)}`,
+      },
+      {
+        key: "calls",
+        title: "calls a run",
+        help: "Estimated from those that were timed",
+        width: "110px",
+        right: true,
+        sort: (r) => median(classes[r]!.calls),
+        cell: (r) => grouped(median(classes[r]!.calls)),
+      },
+      ...setups.map((s, i) => ({
+        key: `cycles${i}`,
+        title: shown(s.name),
+        width: "minmax(110px, 160px)",
+        right: true,
+        sort: (r: number) => classes[r]!.cycles[i] ?? NaN,
+        cell: (r: number) => (Number.isNaN(classes[r]!.cycles[i]) ? "-" : grouped(classes[r]!.cycles[i]!)),
+      })),
+    ],
+    [classes, setups],
+  );
+  return <VirtualTable label={`Cycles of ${call} by size`} columns={columns} count={classes.length} tallest={12} />;
+}
+
+function sizeText(bytes: number): string {
+  return bytesText(bytes).replace(".0 ", " ");
 }
