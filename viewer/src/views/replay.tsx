@@ -94,8 +94,10 @@ function Replayed({ replay }: { replay: Replay }) {
       <p class="headline">{shown(advice ?? `Replayed: ${replay.process ?? "the recorded calls"}`)}</p>
       <VirtualTable label="Allocators" columns={columns} count={setups.length} tallest={14} />
       <MemoryOverTime replay={replay} setups={setups} />
-      <FragmentationOverTime replay={replay} setups={setups} />
-      <CyclesBySize replay={replay} setups={setups} />
+      <div class="side-by-side">
+        <FragmentationOverTime replay={replay} setups={setups} />
+        <CyclesBySize replay={replay} setups={setups} />
+      </div>
       {(replay.notes ?? []).length > 0 && (
         <ul class="notes">
           {replay.notes!.map((n, i) => (
@@ -230,19 +232,24 @@ function CyclesChart({ call, classes, setups }: CyclesProps) {
   const known = classes.flatMap((c) => c.cycles.filter((n) => n > 0)).map(Math.log10);
   const from = Math.floor(Math.min(...known)),
     to = Math.max(from + 1, Math.ceil(Math.max(...known)));
-  const every = Math.ceil(classes.length / 12);
+  const size = (c: SizeClass) => (c.from > 0 ? Math.log2(c.from) : -1);
+  const [first, last] = [size(classes[0]!), size(classes.at(-1)!)];
+  const every = Math.max(1, Math.ceil((last - first) / 9));
   return (
     <LineChart
       label={`Cycles of ${call} by size for ${setups.map((s) => shown(s.name)).join(", ")}; the table below has the numbers`}
       dots
       lines={setups.map((s, i) => ({
         name: s.name,
-        points: classes.map((c, k) => [k, c.cycles[i]! > 0 ? Math.log10(c.cycles[i]!) : NaN]),
+        points: classes.map((c) => [size(c), c.cycles[i]! > 0 ? Math.log10(c.cycles[i]!) : NaN]),
       }))}
       x={{
-        from: 0,
-        to: Math.max(1, classes.length - 1),
-        ticks: classes.flatMap((c, k) => (k % every ? [] : [{ at: k, text: sizeText(c.from) }])),
+        from: first,
+        to: Math.max(first + 1, last),
+        ticks: Array.from({ length: Math.floor((last - first) / every) + 1 }, (_, i) => ({
+          at: first + i * every,
+          text: sizeText(Math.floor(2 ** (first + i * every))),
+        })),
       }}
       y={{
         from,
@@ -259,7 +266,7 @@ function CyclesTable({ call, classes, setups }: CyclesProps) {
       {
         key: "size",
         title: "size",
-        width: "minmax(150px, 1fr)",
+        width: "minmax(116px, 1.4fr)",
         sort: (r) => classes[r]!.from,
         cell: (r) => `${sizeText(classes[r]!.from)} to ${sizeText(classes[r]!.to)}`,
       },
@@ -275,7 +282,7 @@ function CyclesTable({ call, classes, setups }: CyclesProps) {
       ...setups.map((s, i) => ({
         key: `cycles${i}`,
         title: shown(s.name),
-        width: "minmax(110px, 160px)",
+        width: "minmax(74px, 1fr)",
         right: true,
         sort: (r: number) => classes[r]!.cycles[i] ?? NaN,
         cell: (r: number) => (Number.isNaN(classes[r]!.cycles[i]) ? "-" : grouped(classes[r]!.cycles[i]!)),

@@ -29,7 +29,7 @@ const dashes = ["", "7 3", "2 3", "9 3 2 3", "4 2", "12 4"];
 const width = 640,
   height = 220,
   left = 62,
-  right = 12,
+  right = 26,
   bottom = 24,
   top = 8;
 
