@@ -84,6 +84,7 @@ struct Table {
   uint64_t left_out = 0;  // Rows that --top cut off; the text says so.
   // Whether rows may be sorted and cut (not those of trees and of callers and callees).
   bool list = true;
+  bool in_text = true;  // Else it is for programs, and for a picture.
 };
 
 struct Answer {

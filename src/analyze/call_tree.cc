@@ -24,7 +24,6 @@ CallTree::CallTree(Reading* reading, const Query& query, TreeOptions options)
       options_(std::move(options)),
       rules_(query.rules),
       whole_outside_(query.frames.only_under.empty()) {
-  nodes_.emplace_back();
   reading_.for_each_row([this](const Row& row) { add(row); });
   children_ = Children();
   node_at_ = decltype(node_at_)();
@@ -192,7 +191,7 @@ std::vector<Amounts> CallTree::cumulative() const {
   return sums;
 }
 
-void CallTree::path(uint32_t node, std::vector<SymbolId>* inner_first) const {
+void FunctionTree::path(uint32_t node, std::vector<SymbolId>* inner_first) const {
   inner_first->clear();
   for (; node != kRoot; node = nodes_[node].parent) inner_first->push_back(nodes_[node].symbol);
 }

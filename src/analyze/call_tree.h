@@ -31,6 +31,29 @@ struct Symbol {
   int column = 0;  // As Frame's; only with TreeOptions::by_line.
 };
 
+// Functions under those that called them, root outermost.
+class FunctionTree {
+ public:
+  static constexpr uint32_t kRoot = 0;
+
+  struct Node {
+    uint32_t parent = 0;  // Smaller than its own number, but for the root.
+    SymbolId symbol = {};
+    uint32_t amounts = 0;  // CallTree's. Most nodes are only on the way to others.
+  };
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const Symbol& symbol(SymbolId id) const { return symbols_[static_cast<uint32_t>(id)]; }
+  size_t symbols() const { return symbols_.size(); }
+
+  // A node's symbols, itself first.
+  void path(uint32_t node, std::vector<SymbolId>* inner_first) const;
+
+ protected:
+  std::vector<Node> nodes_ = std::vector<Node>(1);
+  std::vector<Symbol> symbols_;
+};
+
 struct TreeOptions {
   bool by_line = false;       // A node for each line of a function.
   bool fold_plumbing = true;  // See RowSelector.
@@ -41,25 +64,14 @@ struct TreeOptions {
   std::function<void(const Row&, uint32_t node)> visit;
 };
 
-class CallTree {
+class CallTree : public FunctionTree {
  public:
-  static constexpr uint32_t kRoot = 0;
-
-  struct Node {
-    uint32_t parent = 0;  // Smaller than its own number, but for the root.
-    SymbolId symbol = {};
-    uint32_t amounts = 0;  // In amounts_. Most nodes are only on the way to others.
-  };
-
   CallTree(Reading* reading, const Query& query, bool by_line = false, bool fold_plumbing = true)
       : CallTree(reading, query, TreeOptions{by_line, fold_plumbing, false, {}}) {}
   CallTree(Reading* reading, const Query& query, TreeOptions options);
 
-  const std::vector<Node>& nodes() const { return nodes_; }
   // What was asked for right there.
   const Amounts& self(size_t node) const { return amounts_[nodes_[node].amounts]; }
-  const Symbol& symbol(SymbolId id) const { return symbols_[static_cast<uint32_t>(id)]; }
-  size_t symbols() const { return symbols_.size(); }
 
   // Of all stacks that the filter let through, and of all there were.
   const Amounts& total() const { return total_; }
@@ -69,9 +81,6 @@ class CallTree {
 
   // What each node and all below it asked for; by node.
   std::vector<Amounts> cumulative() const;
-
-  // A node's symbols, itself first.
-  void path(uint32_t node, std::vector<SymbolId>* inner_first) const;
 
  private:
   // Places of a hash table from (node, symbol) to the node below.
@@ -96,10 +105,8 @@ class CallTree {
   RowSelector selector_;
   TreeOptions options_;
   Rules rules_;
-  bool whole_outside_;  // The query cuts no outer frames off.
-  std::vector<Node> nodes_;
+  bool whole_outside_;                                      // The query cuts no outer frames off.
   std::vector<Amounts> amounts_ = std::vector<Amounts>(1);  // The first is nothing.
-  std::vector<Symbol> symbols_;
   std::unordered_map<std::string, SymbolId> ids_;
   std::vector<int32_t> symbol_of_frame_;  // By FrameId; -1: not known yet.
   Children children_;

@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function is the same if its name and the name of its library are (a rebuilt or
-// moved library has another path, and after an upgrade another version number); of two
-// recordings with one program each, the programs are the same whatever they are called.
-//
-// A site is a line of a function. Lines move when something above them is edited, all by
-// the same distance: the one by which most lines of the function meet. What is left over
-// then is matched in the order of the lines.
-
 #include "analyze/diff.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <iterator>
 #include <map>
-#include <set>
 
 #include "analyze/call_graph.h"
+#include "analyze/counterparts.h"
 #include "analyze/numbers.h"
 #include "analyze/view.h"
 #include "symbols/name_rules.h"
@@ -38,52 +28,6 @@ struct Pair {
   const Item* before = nullptr;
   const Item* after = nullptr;
 };
-
-// "/opt/app-2/libfoo.so.1.2" -> "libfoo.so".
-std::string library_name(const std::string& path) {
-  std::string name = path.substr(path.rfind('/') + 1);
-  size_t so = name.find(".so.");
-  return so == std::string::npos ? name : name.substr(0, so + 3);
-}
-
-std::set<std::string> programs_of(const Reading& reading) {
-  std::set<std::string> names;
-  for (const trace::Image* image : reading.selected())
-    names.insert(library_name(image->executable));
-  return names;
-}
-
-// The program of `after` that has no namesake in `before`, and the one there that is taken for it.
-struct Renamed {
-  std::string before, after;
-};
-Renamed renamed_program(const Reading& before, const Reading& after) {
-  std::set<std::string> old_ones = programs_of(before), new_ones = programs_of(after), gone, fresh;
-  std::set_difference(old_ones.begin(), old_ones.end(), new_ones.begin(), new_ones.end(),
-                      std::inserter(gone, gone.end()));
-  std::set_difference(new_ones.begin(), new_ones.end(), old_ones.begin(), old_ones.end(),
-                      std::inserter(fresh, fresh.end()));
-  if (gone.size() != 1 || fresh.size() != 1) return {};
-  return {*gone.begin(), *fresh.begin()};
-}
-
-std::string function_key(const Item& item, const Renamed& renamed) {
-  std::string library = library_name(item.frame.module);
-  if (library == renamed.after) library = renamed.before;
-  return item.full + '\0' + library;
-}
-
-// By how many lines the sites of a function have moved.
-int distance_of(const std::vector<const Item*>& before, const std::vector<const Item*>& after) {
-  std::map<int, size_t> met;
-  for (const Item* b : before)
-    for (const Item* a : after) ++met[a->frame.line - b->frame.line];
-  int best = 0;
-  for (const auto& [distance, count] : met)
-    if (count > met[best] || (count == met[best] && std::abs(distance) < std::abs(best)))
-      best = distance;
-  return best;
-}
 
 std::vector<Item> sites_of(Reading* reading, const Query& query) {
   RowSelector selector(reading, query);
@@ -122,39 +66,18 @@ std::vector<Item> functions_of(Reading* reading, const Query& query) {
   return items;
 }
 
-std::vector<Pair> matched(const std::vector<Item>& before, const std::vector<Item>& after,
-                          const Renamed& renamed) {
-  struct Sides {
-    std::vector<const Item*> before, after;
+std::vector<Pair> pairs_of(const std::vector<Item>& before, const std::vector<Item>& after,
+                           const Counterparts& names) {
+  auto keys = [&](const std::vector<Item>& items) {
+    std::vector<SiteKey> result;
+    for (const Item& item : items)
+      result.push_back({names.function(item.full, item.frame.module), item.frame.line});
+    return result;
   };
-  std::map<std::string, Sides> by_function;
-  for (const Item& item : before) by_function[function_key(item, renamed)].before.push_back(&item);
-  for (const Item& item : after) by_function[function_key(item, renamed)].after.push_back(&item);
-
   std::vector<Pair> pairs;
-  for (auto& [key, sides] : by_function) {
-    std::vector<const Item*>& old_ones = sides.before;
-    auto by_line = [](const Item* a, const Item* b) { return a->frame.line < b->frame.line; };
-    std::sort(old_ones.begin(), old_ones.end(), by_line);
-    std::sort(sides.after.begin(), sides.after.end(), by_line);
-    std::vector<const Item*> fresh;
-    int distance = distance_of(old_ones, sides.after);
-    for (const Item* item : sides.after) {
-      auto same = std::find_if(old_ones.begin(), old_ones.end(), [&](const Item* old) {
-        return old->frame.line + distance == item->frame.line;
-      });
-      if (same == old_ones.end()) {
-        fresh.push_back(item);
-        continue;
-      }
-      pairs.push_back({*same, item});
-      old_ones.erase(same);
-    }
-    size_t moved = std::min(old_ones.size(), fresh.size());
-    for (size_t i = 0; i < moved; ++i) pairs.push_back({old_ones[i], fresh[i]});
-    for (size_t i = moved; i < old_ones.size(); ++i) pairs.push_back({old_ones[i], nullptr});
-    for (size_t i = moved; i < fresh.size(); ++i) pairs.push_back({nullptr, fresh[i]});
-  }
+  for (const SitePair& pair : matched(keys(before), keys(after)))
+    pairs.push_back({pair.before ? &before[*pair.before] : nullptr,
+                     pair.after ? &after[*pair.after] : nullptr});
   return pairs;
 }
 
@@ -224,7 +147,7 @@ Answer diff(Reading* before, const Query& before_query, Reading* after, const Qu
   std::vector<Change> changes;
   uint64_t same = 0, counts[4] = {};
   uint64_t old_sum = 0, new_sum = 0;
-  for (const Pair& pair : matched(old_items, new_items, renamed_program(*before, *after))) {
+  for (const Pair& pair : pairs_of(old_items, new_items, Counterparts(*before, *after))) {
     Change c = {pair, 0, 0, 0};
     if (pair.before) c.was = value(pair.before->amounts, metric);
     if (pair.after) c.is = value(pair.after->amounts, metric);

@@ -425,11 +425,12 @@ Explorer::Treeing Explorer::tree(const Question& question) {
   return trees_.keep(key, std::move(made));
 }
 
-NodeValues Explorer::values(const Tree& tree, const Amounted& amounts, Metric metric) const {
+std::vector<uint64_t> Explorer::self_by_node(const Tree& tree, const Amounted& amounts,
+                                             Metric metric) const {
   std::vector<uint64_t> self(tree.tree->nodes().size());
   for (size_t row = 0; row < rows_.size(); ++row)
     if (tree.node_of_row[row] != kNobody) self[tree.node_of_row[row]] += amounts.value(row, metric);
-  return NodeValues(*tree.tree, std::move(self));
+  return self;
 }
 
 Explorer::Grouping Explorer::groups(const Question& question, By by) {

@@ -72,7 +72,11 @@ class Explorer {
   };
   using Treeing = std::shared_ptr<const Tree>;
   Treeing tree(const Question& question);
-  NodeValues values(const Tree& tree, const Amounted& amounts, Metric metric) const;
+  NodeValues values(const Tree& tree, const Amounted& amounts, Metric metric) const {
+    return NodeValues(*tree.tree, self_by_node(tree, amounts, metric));
+  }
+  std::vector<uint64_t> self_by_node(const Tree& tree, const Amounted& amounts,
+                                     Metric metric) const;
 
   // Rows that belong together; not by thread or size, which rows do not tell.
   struct Groups {

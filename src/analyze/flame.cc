@@ -12,9 +12,9 @@
 
 namespace malloscope::analyze {
 
-NodeValues::NodeValues(const CallTree& tree, std::vector<uint64_t> self_by_node)
+NodeValues::NodeValues(const FunctionTree& tree, std::vector<uint64_t> self_by_node)
     : self_(std::move(self_by_node)), total_(self_), stacks_(self_.size()) {
-  const std::vector<CallTree::Node>& nodes = tree.nodes();
+  const std::vector<FunctionTree::Node>& nodes = tree.nodes();
   for (size_t i = nodes.size(); i-- > 1;) {
     stacks_[i] += self_[i] > 0;
     total_[nodes[i].parent] += total_[i];
@@ -22,8 +22,8 @@ NodeValues::NodeValues(const CallTree& tree, std::vector<uint64_t> self_by_node)
   }
 }
 
-NodeChildren::NodeChildren(const CallTree& tree) {
-  const std::vector<CallTree::Node>& nodes = tree.nodes();
+NodeChildren::NodeChildren(const FunctionTree& tree) {
+  const std::vector<FunctionTree::Node>& nodes = tree.nodes();
   first_.resize(nodes.size() + 1);
   for (size_t i = 1; i < nodes.size(); ++i) ++first_[nodes[i].parent + 1];
   for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
@@ -49,7 +49,7 @@ struct Open {
 
 class Painter {
  public:
-  Painter(const CallTree& tree, const NodeChildren& children, const NodeValues& values,
+  Painter(const FunctionTree& tree, const NodeChildren& children, const NodeValues& values,
           const NodeValues& before, const FlameOptions& options)
       : tree_(tree),
         children_(children),
@@ -85,12 +85,12 @@ class Painter {
   Open begin() {
     Open root;
     root.node.kind = FlameNode::Kind::kRoot;
-    const std::vector<CallTree::Node>& nodes = tree_.nodes();
+    const std::vector<FunctionTree::Node>& nodes = tree_.nodes();
     switch (options_.shape) {
       case Shape::kInwards:
         root.members.push_back(whole(options_.root));
         root.node.id = options_.root;
-        if (options_.root != CallTree::kRoot) {
+        if (options_.root != FunctionTree::kRoot) {
           root.node.kind = FlameNode::Kind::kFunction;
           root.node.symbol = nodes[options_.root].symbol;
         }
@@ -117,7 +117,7 @@ class Painter {
 
   // Where the function is called, but not those below another call of it.
   std::vector<Member> outermost() const {
-    const std::vector<CallTree::Node>& nodes = tree_.nodes();
+    const std::vector<FunctionTree::Node>& nodes = tree_.nodes();
     std::vector<bool> inside(nodes.size());
     std::vector<Member> members;
     for (uint32_t i = 1; i < nodes.size(); ++i) {
@@ -162,7 +162,7 @@ class Painter {
         meet(member);
       } else {
         uint32_t outer = tree_.nodes()[member.node].parent;
-        if (outer == CallTree::kRoot)
+        if (outer == FunctionTree::kRoot)
           parent->node.self += member.weight;
         else
           meet({outer, member.weight, member.before, member.stacks});
@@ -239,7 +239,7 @@ class Painter {
     return result;
   }
 
-  const CallTree& tree_;
+  const FunctionTree& tree_;
   const NodeChildren& children_;
   const NodeValues& values_;
   const NodeValues& before_;
@@ -252,7 +252,7 @@ class Painter {
 
 }  // namespace
 
-std::vector<FlameNode> flame(const CallTree& tree, const NodeChildren& children,
+std::vector<FlameNode> flame(const FunctionTree& tree, const NodeChildren& children,
                              const NodeValues& values, const NodeValues& before,
                              const FlameOptions& options) {
   return Painter(tree, children, values, before, options).paint();

@@ -17,7 +17,7 @@ namespace malloscope::analyze {
 class NodeValues {
  public:
   NodeValues() = default;
-  NodeValues(const CallTree& tree, std::vector<uint64_t> self_by_node);
+  NodeValues(const FunctionTree& tree, std::vector<uint64_t> self_by_node);
 
   uint64_t self(uint32_t node) const { return self_[node]; }
   uint64_t total(uint32_t node) const { return total_[node]; }
@@ -33,7 +33,7 @@ class NodeValues {
 // Who is below whom, for walks from the root inwards.
 class NodeChildren {
  public:
-  explicit NodeChildren(const CallTree& tree);
+  explicit NodeChildren(const FunctionTree& tree);
   std::span<const uint32_t> of(uint32_t node) const {
     return std::span(children_).subspan(first_[node], first_[node + 1] - first_[node]);
   }
@@ -51,7 +51,7 @@ struct FlameOptions {
   };
   Shape shape = Shape::kInwards;
   SymbolId symbol = {};
-  uint32_t root = CallTree::kRoot;  // kInwards: only below this node.
+  uint32_t root = FunctionTree::kRoot;  // kInwards: only below this node.
   // kOutwards, kCallees, kCallers: only below the node that this way from the root leads to.
   std::vector<SymbolId> way;
   size_t most = 50'000;
@@ -70,7 +70,7 @@ struct FlameNode {
 
 // In order of a walk, heaviest first. `before` may be empty. A function that calls itself counts
 // once.
-std::vector<FlameNode> flame(const CallTree& tree, const NodeChildren& children,
+std::vector<FlameNode> flame(const FunctionTree& tree, const NodeChildren& children,
                              const NodeValues& values, const NodeValues& before,
                              const FlameOptions& options);
 

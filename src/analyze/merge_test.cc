@@ -172,6 +172,7 @@ class MadeUp {
       return;
     } else if (what == 18) {
       put(ChunkType::kRss, wire::RssRecord{number + 1, tick_, pick(1 << 20)});
+      if (pick(2) == 0) put(ChunkType::kVm, wire::VmRecord{number + 1, tick_, pick(1 << 30)});
       return;
     } else {
       event.kind = wire::Kind::kFree;
@@ -293,8 +294,9 @@ Seen look(const std::string& path) {
   seen.tables = std::move(*tables);
   for (const trace::Image& image : seen.tables.images) {
     Figures of_image = figures(seen.accounts->totals(image.id));
-    for (uint64_t n : {image.lost, image.truncated_stacks, image.stacks.count(),
-                       uint64_t{image.threads.size()}, uint64_t{image.rss.size()}})
+    for (uint64_t n :
+         {image.lost, image.truncated_stacks, image.stacks.count(), uint64_t{image.threads.size()},
+          uint64_t{image.rss.size()}, uint64_t{image.vm.size()}})
       of_image.push_back(n);
     seen.images.push_back(of_image);
   }

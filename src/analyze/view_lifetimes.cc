@@ -20,16 +20,54 @@ namespace {
 
 using Kind = Column::Kind;
 
+// How many blocks lived so long and were so large, both by powers of two. A stack mostly has a few
+// of the many cells.
+class LifeBySize {
+ public:
+  static constexpr uint8_t kNeverFreed = 65;
+  struct Cell {
+    uint8_t life_width, size_width;
+    uint64_t blocks, bytes;
+  };
+  void add(uint8_t life_width, uint64_t size) {
+    add({life_width, static_cast<uint8_t>(std::bit_width(size)), 1, size});
+  }
+  LifeBySize& operator+=(const LifeBySize& other) {
+    for (const Cell& cell : other.cells_) add(cell);
+    return *this;
+  }
+  // Ordered by lifetime, then by size.
+  std::vector<Cell> cells() const {
+    std::vector<Cell> ordered = cells_;
+    std::ranges::sort(ordered, {}, [](const Cell& c) { return c.life_width << 8 | c.size_width; });
+    return ordered;
+  }
+
+ private:
+  void add(const Cell& more) {
+    for (Cell& cell : cells_)
+      if (cell.life_width == more.life_width && cell.size_width == more.size_width) {
+        cell.blocks += more.blocks;
+        cell.bytes += more.bytes;
+        return;
+      }
+    cells_.push_back(more);
+  }
+  std::vector<Cell> cells_;
+};
+
 // Of the blocks of a stack, or of a site.
 struct Lives {
   uint64_t blocks = 0;
   uint64_t never_freed = 0;
   LogHistogram ended_ns;
+  LifeBySize by_size;
 
   Lives& operator+=(const Lives& other) {
     blocks += other.blocks;
     never_freed += other.never_freed;
     ended_ns += other.ended_ns;
+    by_size += other.by_size;
     return *this;
   }
 };
@@ -65,6 +103,8 @@ class LifetimesView : public View, public HeapObserver {
     uint64_t ticks = event.tick > origin.born_tick ? event.tick - origin.born_tick : 0;
     auto ns = static_cast<uint64_t>(static_cast<double>(ticks) * ns_per_tick_);
     lives.ended_ns.add(ns);
+    lives.by_size.add(std::max(static_cast<uint8_t>(std::bit_width(ns)), first_width()),
+                      origin.size);
     if (!has_free_stacks_) return;
     Ended& ended = ended_[{image, origin.stack, origin.thread, event.stack, event.thread}];
     ++ended.blocks;
@@ -75,7 +115,9 @@ class LifetimesView : public View, public HeapObserver {
     live.for_each([&](const Block& block) {
       Block origin = origins_.take(image, block);
       if (origin.born_tick < from_tick_ || !wants(origin)) return;
-      ++rows_.at(image, origin.stack, origin.thread).never_freed;
+      Lives& lives = rows_.at(image, origin.stack, origin.thread);
+      ++lives.never_freed;
+      lives.by_size.add(LifeBySize::kNeverFreed, origin.size);
     });
   }
 
@@ -105,6 +147,7 @@ class LifetimesView : public View, public HeapObserver {
     answer.tables.push_back(by_site(sites, lives.sites, all));
     if (has_free_stacks_) answer.tables.push_back(by_freeing_site(reading, query, &sites));
     answer.tables.push_back(histogram(all));
+    answer.tables.push_back(map(all));
     answer.notes.push_back(
         "median, p90 and longest are of blocks that were freed; the first two to within 6 %, or a "
         "tick of the clock, 100 ns. A realloc goes on with a block's life.");
@@ -212,9 +255,7 @@ class LifetimesView : public View, public HeapObserver {
       table.rows.push_back({{std::move(from), std::move(below), blocks, Share{blocks, all.blocks},
                              std::move(lived)}});
     };
-    // What is shorter than a tick of the clock was measured as nothing: one row.
-    auto tick = static_cast<unsigned>(std::bit_width(static_cast<uint64_t>(ns_per_tick_)));
-    unsigned first = std::max(tick, 1u), highest = 0;
+    unsigned first = first_width() + 1u, highest = 0;
     for (unsigned k = first; k < 64; ++k)
       if (all.ended_ns.of_width(k) > 0) highest = k;
     uint64_t shorter = 0, bound = uint64_t{1} << (first - 1);
@@ -229,6 +270,39 @@ class LifetimesView : public View, public HeapObserver {
     }
     if (all.never_freed > 0) add({}, {}, all.never_freed, "never freed");
     return table;
+  }
+
+  // How long against how large.
+  Table map(const Lives& all) const {
+    Table table;
+    table.key = "map";
+    table.title = "Lifetime by size";
+    table.list = table.in_text = false;
+    table.columns = {
+        {"from_ns", "lived from", Kind::kDuration}, {"below_ns", "to below", Kind::kDuration},
+        {"from_size", "size from", Kind::kBytes},   {"below_size", "to below", Kind::kBytes},
+        {"blocks", "blocks", Kind::kCount},         {"bytes", "bytes", Kind::kBytes}};
+    auto low = [](unsigned width) { return width == 0 ? 0 : uint64_t{1} << (width - 1); };
+    for (const LifeBySize::Cell& cell : all.by_size.cells()) {
+      bool freed = cell.life_width != LifeBySize::kNeverFreed;
+      bool shortest = cell.life_width == first_width();
+      TableRow row;
+      row.cells = {freed ? Cell(shortest ? 0 : low(cell.life_width)) : Cell(),
+                   freed ? Cell(low(cell.life_width + 1u)) : Cell(),
+                   low(cell.size_width),
+                   low(cell.size_width + 1u),
+                   cell.blocks,
+                   cell.bytes};
+      table.rows.push_back(std::move(row));
+    }
+    return table;
+  }
+
+  // Lifetimes of so many bits and fewer are not told apart: what is shorter than a tick of the
+  // clock was measured as nothing.
+  uint8_t first_width() const {
+    auto tick = static_cast<uint8_t>(std::bit_width(static_cast<uint64_t>(ns_per_tick_)));
+    return tick == 0 ? 0 : tick - 1;
   }
 
   // Blocks that were allocated by the one stack and freed by the other.

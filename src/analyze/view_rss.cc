@@ -83,8 +83,8 @@ class RssView : public View, public HeapObserver {
     const Window& window = reading->accounts().window();
     std::vector<uint64_t> resident(kSlots, 0);
     uint64_t before = 0;  // The last sample that is too early.
-    trace::RssSample highest;
-    for (const trace::RssSample& sample : image->rss) {
+    trace::MemorySample highest;
+    for (const trace::MemorySample& sample : image->rss) {
       if (sample.tick < window.from_tick) before = sample.bytes;
       if (sample.tick < window.from_tick || sample.tick > window.to_tick) continue;
       uint64_t& slot = resident[slices_.of(sample.tick)];
@@ -250,7 +250,7 @@ class RssView : public View, public HeapObserver {
   }
 
   static void notes(const Reading& reading, const trace::Image& image,
-                    const trace::RssSample& highest, uint64_t peak_rss, Allocator allocator,
+                    const trace::MemorySample& highest, uint64_t peak_rss, Allocator allocator,
                     Answer* answer) {
     if (highest.bytes > 0)
       answer->notes.push_back(fmt::format(

@@ -35,7 +35,7 @@ bool open_browser(const std::string& url) {
 }  // namespace
 
 int main_view(const Words& words) {
-  std::string trace;
+  std::string trace, base;
   bool no_open = false;
   int port = 0;
   uint64_t idle_minutes = 30;
@@ -47,6 +47,9 @@ int main_view(const Words& words) {
       "at it for a while.",
       "malloscope view");
   add_trace(app, &trace);
+  app.add_option("--base", base, "Another recording: what changed since then, in every view of it")
+      ->type_name("TRACE")
+      ->check(CLI::ExistingFile.description(""));
   app.add_flag("--no-open", no_open, "Only print the page's address");
   app.add_option("--port", port, "Port of 127.0.0.1 to serve it on [any that is free]")
       ->check(CLI::Range(1, 65535).description(""))
@@ -65,18 +68,24 @@ int main_view(const Words& words) {
   if (auto code = parse(
           app, words,
           "malloscope view app.mscope\n"
+          "  malloscope view friday.mscope --base monday.mscope\n"
           "  malloscope view app.mscope --no-open --port 8080   # and ssh -L 8080:127.0.0.1:8080"))
     return *code;
   // Before a page is opened that could only say so.
-  if (Result<trace::Overview> overview = trace::overview(trace); !overview)
-    return complain(kUnreadable, overview.error().sentence);
+  for (const std::string& path : {trace, base}) {
+    if (path.empty()) continue;
+    if (Result<trace::Overview> overview = trace::overview(path); !overview)
+      return complain(kUnreadable, overview.error().sentence);
+  }
   if (sources.empty()) sources.emplace_back(".");
-  serve::Api api(trace, names, sources);
+  serve::Api api(trace, base, names, sources);
   auto server = serve::Server::open(&api, port);
   if (!server) return complain(kUnreadable, server.error().sentence);
-  fmt::print("{}\n", (*server)->url());
+  std::string url = (*server)->url();
+  if (!base.empty()) url += "#view=diff&base=1";
+  fmt::print("{}\n", url);
   if (int code = finish_stdout(); code != kOk) return code;
-  bool opened = !no_open && open_browser((*server)->url());
+  bool opened = !no_open && open_browser(url);
   if (isatty(STDERR_FILENO))
     fmt::print(stderr, "{} Ctrl-C ends it.\n",
                opened ? "The page is being opened." : "Open that address in a browser.");

@@ -68,7 +68,7 @@ class Collector {
       }
       hear_launcher();
       images_.welcome_newcomers();
-      sample_rss();
+      sample_memory();
       if (clock_ns() - last_pass_ns_ >= kEpochNs || backlog_is_large()) pass();
       images_.look_for_ends();
       images_.learn_exits(!program_ended_);
@@ -111,9 +111,11 @@ class Collector {
     drain_.pass(tick);
     shared_.control().passes.fetch_add(1, std::memory_order_relaxed);
     images_.note_peak_rss();
-    if (!rss_.result().empty()) {
-      file_.append(ChunkType::kRss, rss_.result(), tick, tick, true);
-      rss_.result().clear();
+    for (auto [type, samples] :
+         {std::pair(ChunkType::kRss, &rss_), std::pair(ChunkType::kVm, &vm_)}) {
+      if (samples->result().empty()) continue;
+      file_.append(type, samples->result(), tick, tick, true);
+      samples->result().clear();
     }
     file_.end_epoch(tick);
     last_pass_ns_ = clock_ns();
@@ -129,11 +131,11 @@ class Collector {
     drain_.end_abandoned([&](uint32_t slot, int tid) { return images_.is_thread_gone(slot, tid); });
   }
 
-  void sample_rss() {
+  void sample_memory() {
     uint64_t now = clock_ns();
     if (now - last_rss_ns_ < kRssEveryNs) return;
     last_rss_ns_ = now;
-    images_.sample_rss(&rss_);
+    images_.sample_memory(&rss_, &vm_);
   }
 
   // ---- the launcher ----
@@ -223,7 +225,7 @@ class Collector {
   wire::SharedMemory shared_;
   Drain drain_;
   ProcessImages images_;
-  wire::Packer rss_;
+  wire::Packer rss_, vm_;
   uint64_t last_pass_ns_ = 0, last_rss_ns_ = 0, last_sweep_ns_ = 0;
   uint64_t start_ns_ = 0, start_cycles_ = 0;
   bool program_ended_ = false, warned_ = false;

@@ -200,17 +200,21 @@ void ProcessImages::watch(std::vector<pollfd>* fds) const {
     if (image.pidfd >= 0) fds->push_back({image.pidfd, POLLIN, 0});
 }
 
-void ProcessImages::sample_rss(wire::Packer* out) {
+void ProcessImages::sample_memory(wire::Packer* rss, wire::Packer* vm) {
   for (Live& image : live_) {
     char text[128];
     ssize_t n = image.statm < 0 ? 0 : pread(image.statm, text, sizeof text - 1, 0);
     if (n <= 0) continue;
     text[n] = 0;
-    unsigned long pages = 0;
-    sscanf(text, "%*u %lu", &pages);
-    uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    unsigned long mapped = 0, resident = 0;
+    sscanf(text, "%lu %lu", &mapped, &resident);
+    auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    uint64_t tick = session_.tick_now(), bytes = resident * page;
     image.end.peak_rss_bytes = std::max(image.end.peak_rss_bytes, bytes);
-    wire::pack(wire::RssRecord{image.end.image, session_.tick_now(), bytes}, out);
+    wire::pack(wire::RssRecord{image.end.image, tick, bytes}, rss);
+    if (mapped == image.vm_pages) continue;
+    image.vm_pages = mapped;
+    wire::pack(wire::VmRecord{image.end.image, tick, mapped * page}, vm);
   }
 }
 

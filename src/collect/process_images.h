@@ -51,7 +51,8 @@ class ProcessImages {
   size_t count() const { return live_.size(); }
   // Descriptors that become readable when one ends.
   void watch(std::vector<pollfd>* fds) const;
-  void sample_rss(wire::Packer* out);
+  // RssRecords and VmRecords.
+  void sample_memory(wire::Packer* rss, wire::Packer* vm);
   void note_peak_rss();
   // Whether the image in this slot runs, and has no such thread. False also if nobody can tell.
   bool is_thread_gone(uint32_t slot, int tid) const;
@@ -82,6 +83,7 @@ class ProcessImages {
     int pid = 0;
     int pidfd = -1;
     int statm = -1;
+    unsigned long vm_pages = 0;  // As they were last told.
     std::string executable;
     FileId executable_id;
     uint64_t looked_ns = 0, changed_ns = 0;  // When its executable was looked at; found another.

@@ -76,7 +76,8 @@ class TextWriter {
 
   void write(const analyze::Answer& answer) {
     for (const std::string& line : lines_of(answer.headline)) sink_.write(style_.bold(line) + "\n");
-    for (const analyze::Table& table : answer.tables) write_table(table);
+    for (const analyze::Table& table : answer.tables)
+      if (table.in_text) write_table(table);
     if (!answer.notes.empty()) sink_.write("\n");
     for (const std::string& note : answer.notes)
       for (const std::string& line : lines_of(note)) sink_.write(style_.dim(line) + "\n");

@@ -140,7 +140,7 @@ class EventWriter : public analyze::HeapObserver {
   NodeOf nodes_;
   Sink& sink_;
   std::unordered_map<std::pair<uint64_t, uint32_t>, size_t, KindHash> kinds_;
-  std::vector<trace::RssSample> rss_;
+  std::vector<trace::MemorySample> rss_;
   size_t next_rss_ = 0;
 };
 

@@ -94,7 +94,7 @@ Result<void> write_perfetto(const Export& what, Sink* sink) {
     events.live(image->pid, what.curve->of(image->id));
     if (image->end_tick && inside(*image->end_tick))
       events.live(image->pid, {{*image->end_tick, 0, 0}});
-    for (const trace::RssSample& sample : image->rss)
+    for (const trace::MemorySample& sample : image->rss)
       if (inside(sample.tick))
         events.counter(image->pid, "resident bytes", sample.tick, sample.bytes);
   }

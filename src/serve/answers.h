@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/comparison.h"
 #include "analyze/explorer.h"
 #include "analyze/site_blocks.h"
 #include "base/error.h"
@@ -25,7 +26,16 @@ struct Context {
   analyze::QueryWords names;                // How names are looked up and shown.
   std::vector<std::string> source_folders;  // Where the program's sources may be.
   Jobs& jobs;
+  analyze::Comparison* comparison =
+      nullptr;  // With the recording that was before, if there is one.
+  std::string base_path = {};
+
+  // The same, about the recording that was before.
+  Context base() const { return {comparison->before(), base_path, names, source_folders, jobs}; }
 };
+
+// Whether the question is about what changed since the other recording. An error if there is none.
+Result<bool> is_since_base(const Context& context, const Parameters& parameters);
 
 // The members of api/trace once it is loaded, without the braces around them.
 void write_trace_members(const Context& context, output::JsonWriter* json);

@@ -23,6 +23,10 @@ std::string key_of(const std::string& name, const Parameters& parameters) {
   return key;
 }
 
+std::string file_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
 }  // namespace
 
 Reply failure(int status, std::string_view sentence) {
@@ -35,8 +39,17 @@ Reply failure(int status, std::string_view sentence) {
   return {status, kJsonType, sink.text()};
 }
 
-Api::Api(std::string trace, analyze::QueryWords names, std::vector<std::string> source_folders)
+Result<bool> is_since_base(const Context& context, const Parameters& parameters) {
+  if (word(parameters, "base") != "1") return false;
+  if (!context.comparison)
+    return fail_usage("there is no other recording to compare with: view was given no --base");
+  return true;
+}
+
+Api::Api(std::string trace, std::string base, analyze::QueryWords names,
+         std::vector<std::string> source_folders)
     : path_(std::move(trace)),
+      base_path_(std::move(base)),
       names_(std::move(names)),
       source_folders_(std::move(source_folders)),
       loader_([this] {
@@ -71,9 +84,19 @@ void Api::load() {
   Result<std::unique_ptr<analyze::Explorer>> opened =
       analyze::Explorer::open(path_, *query, progress);
   if (!opened) return fail_with(opened.error().sentence);
+  Result<std::unique_ptr<analyze::Explorer>> base = nullptr;
+  if (!base_path_.empty()) {
+    auto base_progress = [&](std::string_view what, double share) {
+      progress(fmt::format("{} of {}", what, file_name(base_path_)), share);
+    };
+    base = analyze::Explorer::open(base_path_, *query, base_progress);
+    if (!base) return fail_with(base.error().sentence);
+  }
   {
     std::lock_guard lock(explorer_mutex_);
     explorer_ = std::move(*opened);
+    base_ = std::move(*base);
+    if (base_) comparison_.emplace(base_.get(), explorer_.get());
     output::StringSink sink;
     output::JsonWriter json(&sink);
     json.begin_object();
@@ -88,7 +111,7 @@ void Api::load() {
   // What makes later questions fast, a little at a time, so that nobody waits for it.
   for (bool more = true; more && !ending_; std::this_thread::yield()) {
     std::lock_guard lock(explorer_mutex_);
-    more = explorer_->prepare();
+    more = explorer_->prepare() || (base_ && base_->prepare());
   }
 }
 
@@ -104,11 +127,17 @@ Reply Api::trace() {
   json.member("share", share_);
   json.key("error");
   error_.empty() ? json.null() : json.value(error_);
-  json.member("name", std::filesystem::path(path_).filename().string());
+  json.member("name", file_name(path_));
   json.member("path", path_);
   json.member("version", MSCOPE_VERSION);
   json.key("base");
-  json.null();
+  if (base_path_.empty()) {
+    json.null();
+  } else {
+    json.begin_object(output::JsonWriter::Layout::kLine);
+    json.member("name", file_name(base_path_));
+    json.end();
+  }
   json.end();
   if (state_ != State::kReady) return {200, kJsonType, sink.text()};
   // Two objects become one.
@@ -133,7 +162,10 @@ Reply Api::progress() const {
   return {200, kJsonType, sink.text()};
 }
 
-Context Api::context() { return {*explorer_, path_, names_, source_folders_, jobs_}; }
+Context Api::context() {
+  return {*explorer_, path_, names_, source_folders_, jobs_, comparison_ ? &*comparison_ : nullptr,
+          base_path_};
+}
 
 static Result<Reply> as_reply(Result<std::string> body, const char* type) {
   if (!body) return std::unexpected(body.error());

@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -29,8 +30,10 @@ Reply failure(int status, std::string_view sentence);
 
 class Api {
  public:
-  // Begins to load the trace, and returns. `names`: how names are looked up and shown.
-  Api(std::string trace, analyze::QueryWords names, std::vector<std::string> source_folders);
+  // Begins to load the trace and, unless that is empty, the one it is to be compared with, and
+  // returns. `names`: how names are looked up and shown.
+  Api(std::string trace, std::string base, analyze::QueryWords names,
+      std::vector<std::string> source_folders);
   ~Api();
 
   // `name`: what is behind "api/". From any thread.
@@ -46,7 +49,7 @@ class Api {
   Result<Reply> report(const std::string& name, const Parameters& parameters);
   Context context();
 
-  const std::string path_;
+  const std::string path_, base_path_;
   const analyze::QueryWords names_;
   const std::vector<std::string> source_folders_;
   Jobs jobs_;
@@ -58,7 +61,8 @@ class Api {
   std::string error_;
 
   std::mutex explorer_mutex_;  // One question to it at a time.
-  std::unique_ptr<analyze::Explorer> explorer_;
+  std::unique_ptr<analyze::Explorer> explorer_, base_;
+  std::optional<analyze::Comparison> comparison_;
   std::string trace_members_;  // What api/trace says once it is ready.
   // Questions that take a look at all events do not keep others waiting, but each other.
   std::mutex report_mutex_;

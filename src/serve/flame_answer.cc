@@ -20,7 +20,7 @@ using analyze::SymbolId;
 
 constexpr size_t kMostNodes = 50'000;
 
-Result<FlameOptions> options_of(const Parameters& parameters, const analyze::CallTree& tree) {
+Result<FlameOptions> options_of(const Parameters& parameters, const analyze::FunctionTree& tree) {
   FlameOptions options;
   using Shape = FlameOptions::Shape;
   if (word(parameters, "inverted") == "1") options.shape = Shape::kOutwards;
@@ -33,7 +33,7 @@ Result<FlameOptions> options_of(const Parameters& parameters, const analyze::Cal
     options.shape = shape;
     options.symbol = SymbolId{static_cast<uint32_t>(*symbol)};
   }
-  Result<uint64_t> root = number(parameters, "root", analyze::CallTree::kRoot);
+  Result<uint64_t> root = number(parameters, "root", analyze::FunctionTree::kRoot);
   Result<uint64_t> most = number(parameters, "most", kMostNodes);
   if (!root) return std::unexpected(root.error());
   if (!most) return std::unexpected(most.error());
@@ -53,6 +53,47 @@ Result<FlameOptions> options_of(const Parameters& parameters, const analyze::Cal
   return options;
 }
 
+// What is to be drawn.
+struct Drawn {
+  std::shared_ptr<const void> owner;  // Of the tree and who is below whom in it.
+  const analyze::FunctionTree* tree = nullptr;
+  const analyze::NodeChildren* children = nullptr;
+  analyze::NodeValues values, before;  // The latter only if two are compared.
+};
+
+using Asked = const Explorer::Question&;
+using Progress = const Explorer::Progress&;
+
+// A range of one recording, perhaps with another range.
+Result<Drawn> of_one(Explorer* explorer, Asked question,
+                     const std::optional<Explorer::Question>& before_question,
+                     const Explorer::Amounted& amounts, Progress progress) {
+  Explorer::Treeing tree = explorer->tree(question);
+  Drawn drawn = {tree,
+                 tree->tree.get(),
+                 tree->children.get(),
+                 explorer->values(*tree, amounts, question.metric),
+                 {}};
+  if (!before_question) return drawn;
+  Result<Explorer::Amounting> then =
+      explorer->amounts(*before_question, Explorer::Wanted::kMetric, progress);
+  if (!then) return std::unexpected(then.error());
+  drawn.before = explorer->values(*tree, **then, question.metric);
+  return drawn;
+}
+
+// A recording with the one before.
+Result<Drawn> since_then(analyze::Comparison* comparison, Asked question, Asked before_question,
+                         const Explorer::Amounted& amounts, Progress progress) {
+  Result<Explorer::Amounting> then =
+      comparison->before().amounts(before_question, Explorer::Wanted::kMetric, progress);
+  if (!then) return std::unexpected(then.error());
+  analyze::Comparison::Treeing tree = comparison->tree(question);
+  return Drawn{tree, &tree->tree, &tree->children,
+               comparison->values_after(*tree, amounts, question.metric),
+               comparison->values_before(*tree, **then, question.metric)};
+}
+
 }  // namespace
 
 Result<std::string> flame_answer(const Context& context, const Parameters& parameters) {
@@ -60,6 +101,8 @@ Result<std::string> flame_answer(const Context& context, const Parameters& param
   if (!question) return std::unexpected(question.error());
   auto before_question = question_before(parameters, context.names);
   if (!before_question) return std::unexpected(before_question.error());
+  Result<bool> since_base = is_since_base(context, parameters);
+  if (!since_base) return std::unexpected(since_base.error());
   Jobs::Running job(&context.jobs, "building the flame graph");
   auto progress = [&](std::string_view what, double share) { job.show(what, share); };
 
@@ -67,18 +110,18 @@ Result<std::string> flame_answer(const Context& context, const Parameters& param
   Result<Explorer::Amounting> amounts =
       explorer.amounts(*question, Explorer::Wanted::kMetric, progress);
   if (!amounts) return std::unexpected(amounts.error());
-  Explorer::Treeing tree = explorer.tree(*question);
-  Result<FlameOptions> options = options_of(parameters, *tree->tree);
+  Result<Drawn> drawn =
+      *since_base
+          ? since_then(context.comparison, *question,
+                       *before_question ? **before_question : *question, **amounts, progress)
+          : of_one(&explorer, *question, *before_question, **amounts, progress);
+  if (!drawn) return std::unexpected(drawn.error());
+  const analyze::FunctionTree& tree = *drawn->tree;
+  Result<FlameOptions> options = options_of(parameters, tree);
   if (!options) return std::unexpected(options.error());
-  analyze::NodeValues values = explorer.values(*tree, **amounts, question->metric), before;
-  if (*before_question) {
-    Result<Explorer::Amounting> then =
-        explorer.amounts(**before_question, Explorer::Wanted::kMetric, progress);
-    if (!then) return std::unexpected(then.error());
-    before = explorer.values(*tree, **then, question->metric);
-  }
   std::vector<FlameNode> nodes =
-      analyze::flame(*tree->tree, *tree->children, values, before, *options);
+      analyze::flame(tree, *drawn->children, drawn->values, drawn->before, *options);
+  bool compared = !drawn->before.empty();
 
   Columns columns;
   size_t n = nodes.size();
@@ -113,20 +156,20 @@ Result<std::string> flame_answer(const Context& context, const Parameters& param
   columns.add("total", total);
   columns.add("self", self);
   columns.add("id", id);
-  if (*before_question) columns.add("before", was);
+  if (compared) columns.add("before", was);
   return columns.finish([&](output::JsonWriter* json) {
     write_metric_members(question->metric, json);
     json->member("total", n > 0 ? nodes[0].total : 0);
-    if (*before_question) json->member("total_before", n > 0 ? nodes[0].before : 0);
+    if (compared) json->member("total_before", n > 0 ? nodes[0].before : 0);
     json->member("unfiltered", value((*amounts)->unfiltered, question->metric));
-    json->member("nodes_of_all", tree->tree->nodes().size());
+    json->member("nodes_of_all", tree.nodes().size());
     json->key("others").begin_object();
     json->member("stacks", other_stacks);
     json->member("amount", others);
     json->end();
     NamesWriter names(json, "symbols");
     for (SymbolId each : symbols)
-      names.add(static_cast<uint32_t>(each), analyze::named(tree->tree->symbol(each)));
+      names.add(static_cast<uint32_t>(each), analyze::named(tree.symbol(each)));
     names.finish();
   });
 }

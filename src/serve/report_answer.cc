@@ -131,7 +131,11 @@ class Asking {
 
   Result<std::unique_ptr<Reading>> read(const Query& query,
                                         std::function<void(analyze::Heap*)> attach = {}) {
-    return Reading::open(context_.path, query,
+    return read(context_.path, query, std::move(attach));
+  }
+  Result<std::unique_ptr<Reading>> read(const std::string& path, const Query& query,
+                                        std::function<void(analyze::Heap*)> attach) {
+    return Reading::open(path, query,
                          {[this](double share) { job_.show(share); }, std::move(attach), {}});
   }
 
@@ -210,6 +214,19 @@ Result<std::string> diff(const Context& context, Query after) {
   return written(analyze::diff(old_reading->get(), before, new_reading->get(), after, options));
 }
 
+// Of this recording and the one before.
+Result<std::string> diff_since_base(const Context& context, Query query, analyze::Metric metric) {
+  Asking asking(context, "comparing two recordings");
+  ask_for(metric, &query);
+  auto old_reading = asking.read(context.base_path, query, {});
+  if (!old_reading) return std::unexpected(old_reading.error());
+  auto new_reading = asking.read(query);
+  if (!new_reading) return std::unexpected(new_reading.error());
+  analyze::DiffOptions options;
+  options.metric = metric;
+  return written(analyze::diff(old_reading->get(), query, new_reading->get(), query, options));
+}
+
 }  // namespace
 
 Result<std::string> report_answer(const Context& context, const std::string& name,
@@ -219,7 +236,14 @@ Result<std::string> report_answer(const Context& context, const std::string& nam
   Result<Query> query = query_of(*words);
   if (!query) return fail_usage(query.error().sentence);
   if (name == "leaks") return leaks(context, std::move(*query));
-  if (name == "diff") return diff(context, std::move(*query));
+  if (name == "diff") {
+    Result<bool> since_base = is_since_base(context, parameters);
+    if (!since_base) return std::unexpected(since_base.error());
+    if (!*since_base) return diff(context, std::move(*query));
+    Result<analyze::Explorer::Question> question = question_of(parameters, context.names);
+    if (!question) return std::unexpected(question.error());
+    return diff_since_base(context, std::move(*query), question->metric);
+  }
   if (const analyze::ViewKind* kind = analyze::find_view(name))
     return view(context, *kind, std::move(*query), !words->at.empty());
   return fail_usage(fmt::format("there is no view '{}'", name));

@@ -103,8 +103,9 @@ bool layers_of(const Context& context, const Explorer::Question& question, const
 }
 
 // What all selected processes had together, whenever one of them was looked at.
-void resident(const trace::Tables& tables, const analyze::Selection& selection,
-              std::vector<double>* times, std::vector<double>* bytes) {
+void together(const trace::Tables& tables, const analyze::Selection& selection,
+              std::vector<trace::MemorySample> trace::Image::* what, std::vector<double>* times,
+              std::vector<double>* bytes) {
   struct Sample {
     uint64_t tick;
     size_t image;
@@ -113,9 +114,9 @@ void resident(const trace::Tables& tables, const analyze::Selection& selection,
   std::vector<Sample> samples;
   for (size_t i = 0; i < tables.images.size(); ++i) {
     if (!selection.contains(tables.images[i])) continue;
-    for (const trace::RssSample& sample : tables.images[i].rss)
+    for (const trace::MemorySample& sample : tables.images[i].*what)
       samples.push_back({sample.tick, i, sample.bytes});
-    if (tables.images[i].end_tick && !tables.images[i].rss.empty())
+    if (tables.images[i].end_tick && !(tables.images[i].*what).empty())
       samples.push_back({*tables.images[i].end_tick, i, 0});
   }
   std::ranges::stable_sort(samples, {}, &Sample::tick);
@@ -168,10 +169,12 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
     }
   }
   const trace::Tables& tables = explorer.reading().tables();
-  std::vector<double> time, rss_time, rss;
+  std::vector<double> time, rss_time, rss, vm_time, vm;
   for (uint64_t cut : explorer.index()->facts().times.cuts)
     time.push_back(static_cast<double>(tables.time_ns(cut)));
-  resident(tables, question->query.selection, &rss_time, &rss);
+  const analyze::Selection& selection = question->query.selection;
+  together(tables, selection, &trace::Image::rss, &rss_time, &rss);
+  together(tables, selection, &trace::Image::vm, &vm_time, &vm);
   Columns columns;
   columns.add("time", time);
   columns.add("live", live);
@@ -182,6 +185,8 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
   columns.add("frees", frees);
   columns.add("rss_time", rss_time);
   columns.add("rss", rss);
+  columns.add("vm_time", vm_time);
+  columns.add("vm_size", vm);
   if (by != "none") {
     std::vector<double> group_live;
     for (const std::vector<double>& layer : layers.live)

@@ -112,6 +112,8 @@ class Stream {
         return take_all<wire::MappingRecord>(in);
       case ChunkType::kRss:
         return take_all<wire::RssRecord>(in);
+      case ChunkType::kVm:
+        return take_all<wire::VmRecord>(in);
       case ChunkType::kNote:
         return take_all<wire::NoteRecord>(in);
       case ChunkType::kRun:
@@ -237,6 +239,13 @@ class Stream {
     if (!owner) return false;
     owner->rss.push_back({record.tick, record.bytes});
     owner->peak_rss_bytes = std::max(owner->peak_rss_bytes, record.bytes);
+    return true;
+  }
+
+  bool take_record(const wire::VmRecord& record) {
+    Image* owner = image(record.image);
+    if (!owner) return false;
+    owner->vm.push_back({record.tick, record.bytes});
     return true;
   }
 

@@ -319,6 +319,12 @@ class Input {
           out->put(chunk.type, rss, rss.tick);
           return true;
         });
+      case ChunkType::kVm:
+        return take_all<wire::VmRecord>(in, [&](wire::VmRecord& vm) {
+          vm.tick = place(vm.tick);
+          out->put(chunk.type, vm, vm.tick);
+          return true;
+        });
       case ChunkType::kNote: {
         wire::NoteRecord note;
         while (!in.done()) {

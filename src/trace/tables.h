@@ -132,7 +132,7 @@ struct Exit {
 
 enum class Origin : uint8_t { kLaunched, kForked, kExeced, kPreloaded };
 
-struct RssSample {
+struct MemorySample {
   uint64_t tick = 0;
   uint64_t bytes = 0;
 };
@@ -154,7 +154,8 @@ struct Image {
   std::vector<Thread> threads;  // threads[i] has id i + 1.
   std::vector<Module> modules;
   StackTable stacks;
-  std::vector<RssSample> rss;
+  std::vector<MemorySample> rss;
+  std::vector<MemorySample> vm;  // The address space, where it changes.
 
   uint64_t peak_rss_bytes = 0;      // As the kernel saw it.
   uint64_t recorder_rss_bytes = 0;  // Of which the recorder's own, at its highest.

@@ -36,6 +36,7 @@ enum class ChunkType : uint16_t {
   kIndex = 13,  // Where the epochs begin; can be rebuilt by reading.
   kNames = 14,  // Names of frames, added later by `symbolize`.
   kRun = 15,    // Of a merged trace: which recording some of its images come from.
+  kVm = 16,
 };
 
 inline constexpr uint16_t kCompressed = 1;  // The payload is one zstd frame.

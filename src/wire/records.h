@@ -105,6 +105,15 @@ struct RssRecord {
   }
 };
 
+// The size of an image's address space; told only when it is another than before.
+struct VmRecord {
+  uint64_t image = 0, tick = 0, bytes = 0;
+  template <typename V>
+  void visit(V& v) {
+    v(image), v(tick), v(bytes);
+  }
+};
+
 struct NoteRecord {
   std::string text;
   template <typename V>
@@ -137,7 +146,7 @@ struct EndRecord {
   bool sensible() const { return cycles_per_second != 0; }
 };
 
-// kThread, kModule, kMappings, kRss, kNote and kRun chunks hold several of their records.
+// kThread, kModule, kMappings, kRss, kVm, kNote and kRun chunks hold several of their records.
 
 struct RecordWriter {
   Packer& out;

@@ -113,7 +113,8 @@ export interface Timeline {
   frees: Float64Array;
   rss_time: Float64Array;
   rss: Float64Array;
-  vm_size: Float64Array;
+  vm_time: Float64Array;
+  vm_size: Float64Array; // From its time on, until the next.
   group_live: Float64Array;
 }
 

@@ -46,6 +46,7 @@ export function timelineOf(asked: Asked, by: string, trace: Trace): Timeline {
     frees,
     rss_time: nothing,
     rss: nothing,
+    vm_time: nothing,
     vm_size: nothing,
     ...layers,
   };

@@ -67,6 +67,7 @@ export function timelineOf(columns: Columns): c.Timeline {
     frees: numbers("frees"),
     rss_time: numbers("rss_time"),
     rss: numbers("rss"),
+    vm_time: numbers("vm_time"),
     vm_size: numbers("vm_size"),
     group_live: numbers("group_live"),
   };

@@ -80,7 +80,7 @@ function Charts({ timeline, vm }: { timeline: Timeline; vm: boolean }) {
       if (vm)
         list.push({
           label: "VmSize",
-          values: sampledOn(timeline.time, timeline.rss_time, timeline.vm_size),
+          values: sampledOn(timeline.time, timeline.vm_time, timeline.vm_size),
           stroke: p.vm,
           dash: [2, 3],
         });

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/site_rows.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+namespace malloscope::serve {
+namespace {
+
+using analyze::Amounts;
+using analyze::By;
+using analyze::Explorer;
+using analyze::NamedFrame;
+
+NamedFrame plain_name(std::string name) {
+  NamedFrame frame;
+  frame.function = std::move(name);
+  return frame;
+}
+
+// By function: what each asked for itself, and with all it called; a recursive one counts once.
+void list_functions(const Explorer& explorer, const Explorer::Tree& tree,
+                    const Explorer::Amounted& now, const Explorer::Amounted* before,
+                    analyze::Metric metric, Listed* listed) {
+  const analyze::CallTree& calls = *tree.tree;
+  std::vector<Listed::Row> rows(calls.symbols());
+  for (size_t row = 0; row < tree.node_of_row.size(); ++row) {
+    uint32_t node = tree.node_of_row[row];
+    if (node == Explorer::kNobody) continue;
+    Listed::Row& function = rows[static_cast<uint32_t>(calls.nodes()[node].symbol)];
+    function.amounts += now.at(row, metric);
+    function.stacks += now.value(row, metric) > 0;
+    if (before) function.before += before->at(row, metric);
+  }
+  analyze::NodeValues values = explorer.values(tree, now, metric);
+  std::vector<uint32_t> open(calls.symbols());
+  struct Visit {
+    uint32_t node;
+    bool done;
+  };
+  std::vector<Visit> visits = {{analyze::CallTree::kRoot, false}};
+  while (!visits.empty()) {
+    auto [node, done] = visits.back();
+    visits.pop_back();
+    auto symbol = static_cast<uint32_t>(calls.nodes()[node].symbol);
+    bool is_root = node == analyze::CallTree::kRoot;
+    if (done) {
+      --open[symbol];
+      continue;
+    }
+    if (!is_root) {
+      if (open[symbol]++ == 0) rows[symbol].cumulative += values.total(node);
+      visits.push_back({node, true});
+    }
+    for (uint32_t child : tree.children->of(node))
+      if (values.total(child) > 0) visits.push_back({child, false});
+  }
+  for (uint32_t i = 0; i < rows.size(); ++i) {
+    rows[i].id = i;
+    rows[i].name = analyze::named(calls.symbol(analyze::SymbolId{i}));
+  }
+  listed->rows = std::move(rows);
+}
+
+void list_groups(const Explorer::Groups& groups, const Explorer::Amounted& now,
+                 const Explorer::Amounted* before, By by, analyze::Metric metric, Listed* listed) {
+  listed->rows.resize(groups.groups.size());
+  for (uint32_t i = 0; i < listed->rows.size(); ++i) {
+    listed->rows[i].id = i;
+    const analyze::RowGroups::Group& group = groups.groups[i];
+    listed->rows[i].name = by == By::kSite ? group.site : plain_name(group.name);
+  }
+  for (size_t row = 0; row < groups.group_of_row.size(); ++row) {
+    if (groups.group_of_row[row] == Explorer::kNobody) continue;
+    Listed::Row& group = listed->rows[groups.group_of_row[row]];
+    group.amounts += now.at(row, metric);
+    group.stacks += now.value(row, metric) > 0;
+    if (before) group.before += before->at(row, metric);
+  }
+}
+
+// By thread or size, which only a report tells.
+Result<void> list_report(const Context& context, const Explorer::Question& question, By by,
+                         Jobs::Running* job, Listed* listed) {
+  analyze::Query query = question.query;
+  query.tally.by_thread |= by == By::kThread;
+  query.tally.by_size |= by == By::kSize;
+  auto progress = [&](double share) { job->show("reading events", share); };
+  auto reading = analyze::Reading::open(context.path, query, {progress, {}, {}});
+  if (!reading) return std::unexpected(reading.error());
+  analyze::RowGroups groups(reading->get(), query, by);
+  analyze::DistinctStacks stacks((*reading)->accounts().tally().options());
+  (*reading)->for_each_row([&](const analyze::Row& row) {
+    std::optional<size_t> group = groups.of(row);
+    if (!group) return;
+    if (*group >= listed->rows.size()) listed->rows.resize(*group + 1);
+    listed->rows[*group].amounts += row.amounts;
+    listed->rows[*group].stacks +=
+        value(row.amounts, question.metric) > 0 && stacks.is_new(*group, row);
+    listed->total += row.amounts;
+  });
+  std::vector<analyze::RowGroups::Group> named = groups.take();
+  for (uint32_t i = 0; i < listed->rows.size(); ++i) {
+    listed->rows[i].id = i;
+    listed->rows[i].name = plain_name(named[i].name);
+  }
+  return {};
+}
+
+// What a row is known by in both recordings.
+std::string key_in_both(const analyze::Counterparts& names, const NamedFrame& name, By by) {
+  if (by == By::kSite || by == By::kFunction)
+    return names.function(name.full.empty() ? name.function : name.full, name.module);
+  return by == By::kModule ? names.function("", name.function) : name.function;
+}
+
+// To the rows of a recording what they were in the one before; what only that one has comes at the
+// end.
+void join(const analyze::Counterparts& names, By by, Listed before, Listed* after) {
+  auto keys = [&](const Listed& listed) {
+    std::vector<analyze::SiteKey> result;
+    for (const Listed::Row& row : listed.rows)
+      result.push_back({key_in_both(names, row.name, by), by == By::kSite ? row.name.line : 0});
+    return result;
+  };
+  for (const analyze::SitePair& pair : matched(keys(before), keys(*after))) {
+    if (!pair.before) continue;
+    Listed::Row& was = before.rows[*pair.before];
+    if (pair.after) {
+      after->rows[*pair.after].before += was.amounts;
+      continue;
+    }
+    Listed::Row gone;
+    gone.id = was.id == Explorer::kNobody ? was.id : was.id + kFirstOfBase;
+    gone.name = std::move(was.name);
+    gone.before = was.amounts;
+    after->rows.push_back(std::move(gone));
+  }
+  after->compared = true;
+}
+
+}  // namespace
+
+const std::map<std::string, By>& row_groups() {
+  static const std::map<std::string, By> kGroups = {
+      {"function", By::kFunction}, {"site", By::kSite},     {"file", By::kFile},
+      {"module", By::kModule},     {"thread", By::kThread}, {"size", By::kSize},
+      {"type", By::kType}};
+  return kGroups;
+}
+
+// Of one recording, in no order.
+static Result<Listed> list_own(const Context& context, const Parameters& parameters,
+                               const Explorer::Question& question, By by, Jobs::Running* job) {
+  Listed listed;
+  auto progress = [&](std::string_view what, double share) { job->show(what, share); };
+  Explorer& explorer = context.explorer;
+  if (by == By::kThread || by == By::kSize) {
+    if (Result<void> good = list_report(context, question, by, job, &listed); !good)
+      return std::unexpected(good.error());
+  } else {
+    Result<Explorer::Amounting> now = explorer.amounts(question, Explorer::Wanted::kAll, progress);
+    if (!now) return std::unexpected(now.error());
+    Result<std::optional<Explorer::Question>> before_question = std::nullopt;
+    if (word(parameters, "base").empty())
+      before_question = question_before(parameters, context.names);
+    if (!before_question) return std::unexpected(before_question.error());
+    Explorer::Amounting before;
+    if (*before_question) {
+      Result<Explorer::Amounting> then =
+          explorer.amounts(**before_question, Explorer::Wanted::kAll, progress);
+      if (!then) return std::unexpected(then.error());
+      before = *then;
+      listed.compared = true;
+    }
+    listed.total = (*now)->total;
+    if (by == By::kFunction)
+      list_functions(explorer, *explorer.tree(question), **now, before.get(), question.metric,
+                     &listed);
+    else
+      list_groups(*explorer.groups(question, by), **now, before.get(), by, question.metric,
+                  &listed);
+  }
+  return listed;
+}
+
+Result<Listed> list(const Context& context, const Parameters& parameters,
+                    const Explorer::Question& question, By by, Jobs::Running* job) {
+  Result<bool> since_base = is_since_base(context, parameters);
+  if (!since_base) return std::unexpected(since_base.error());
+  Result<Listed> own = list_own(context, parameters, question, by, job);
+  if (!own) return own;
+  Listed listed = std::move(*own);
+  if (*since_base) {
+    auto before_question = question_before(parameters, context.names);
+    if (!before_question) return std::unexpected(before_question.error());
+    Result<Listed> before = list_own(context.base(), parameters,
+                                     *before_question ? **before_question : question, by, job);
+    if (!before) return before;
+    join(context.comparison->names(), by, std::move(*before), &listed);
+  }
+  auto weight = [&](const Listed::Row& row) {
+    return std::max(
+        {value(row.amounts, question.metric), value(row.before, question.metric), row.cumulative});
+  };
+  std::erase_if(listed.rows, [&](const Listed::Row& row) { return weight(row) == 0; });
+  std::ranges::sort(listed.rows, [&](const Listed::Row& a, const Listed::Row& b) {
+    uint64_t x = value(a.amounts, question.metric), y = value(b.amounts, question.metric);
+    if (x != y) return x > y;
+    if (weight(a) != weight(b)) return weight(a) > weight(b);
+    return a.name.function < b.name.function;
+  });
+  return listed;
+}
+
+size_t fold(size_t most, Listed* listed) {
+  if (listed->rows.size() <= most) return 0;
+  size_t left_out = listed->rows.size() - most;
+  Listed::Row others;
+  others.id = Explorer::kNobody;
+  others.name = plain_name("others");
+  for (size_t i = most; i < listed->rows.size(); ++i) {
+    others.amounts += listed->rows[i].amounts;
+    others.before += listed->rows[i].before;
+    others.stacks += listed->rows[i].stacks;
+  }
+  listed->rows.resize(most);
+  listed->rows.push_back(std::move(others));
+  return left_out;
+}
+
+}  // namespace malloscope::serve
