@@ -105,7 +105,7 @@ Amounts sum_of(const Explorer::Amounted& amounts, Metric metric) {
 
 std::string range_key(const Explorer::Question& question) {
   std::string key = cells_key(question.words);
-  add(&key, question.words.from), add(&key, question.words.to);
+  add(&key, question.words.from), add(&key, question.words.to), add(&key, question.words.at);
   key += question.query.tally.only_made_in_window ? 'm' : ' ';
   if (!is_counted(question.metric)) key += metric_name(question.metric);
   return key;
@@ -277,6 +277,7 @@ Result<void> Explorer::from_events(const Question& question, const Progress& pro
   auto share = [&](double done) { progress("reading events", done); };
   Result<std::unique_ptr<Reading>> read = Reading::open(path_, query, {share, {}, {}});
   if (!read) return std::unexpected(read.error());
+  *found = {};  // What an index that is damaged has begun.
   for (std::vector<uint64_t>& amounts : found->counted) amounts.resize(rows_.size());
   bool timed = !is_counted(question.metric);
   if (timed) found->timed.resize(rows_.size());

@@ -86,6 +86,8 @@ class Explorer {
   using Grouping = std::shared_ptr<const Groups>;
   Grouping groups(const Question& question, By by);
 
+  // Whether there are any: of sizes that the index does not tell apart there are none.
+  bool has_curves(const Question& question) const;
   // How groups of rows went through the time, of what the question is about, whatever its range.
   // `group_of_row` gives kNobody for rows that do not count. False: nobody knows.
   bool curves(const Question& question, size_t groups,
@@ -164,7 +166,6 @@ class Explorer {
   Result<void> from_events(const Question& question, const Progress& progress, Amounted* found);
   // By row, whether the question's words on stacks mean it.
   const std::vector<bool>& asked(const Question& question);
-  bool has_curves(const Question& question) const;
   // By cell: the row, if the question is about the cell and about the row's stack; else kNobody.
   std::vector<uint32_t> asked_cells(const Question& question);
   // Sums of the cells that the question's words on processes, threads and sizes mean.

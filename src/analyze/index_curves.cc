@@ -83,6 +83,17 @@ std::vector<WholeSlice> whole_curve(const Index& index) {
     uint64_t& most = slices[slice_of(step)].live_max;
     most = std::max(most, facts.steps[step].peak_bytes);
   }
+  // What a process leaves is gone with it, as long as others run. What the last one leaves stays:
+  // it is what somebody looks for at the end of the curve.
+  uint32_t last_end = 0;
+  for (const IndexFacts::Image& image : facts.images)
+    if (image.announced != IndexFacts::kNever) last_end = std::max(last_end, image.ended);
+  if (last_end == IndexFacts::kNever) return slices;
+  uint64_t left = 0;
+  for (const IndexFacts::ImageStep& here : facts.image_steps)
+    if (facts.images[raw(here.image) - 1].ended == last_end) left += here.change.live_bytes;
+  for (uint32_t i = slice_of(last_end); i < kSlices; ++i)
+    slices[i].live_max = std::max(slices[i].live_max, left);
   return slices;
 }
 

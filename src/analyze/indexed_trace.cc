@@ -118,12 +118,11 @@ std::optional<IndexedTrace> open_indexed(const std::string& path, const trace::O
   for (const std::string& place : places) {
     Built built = build_index(path, overview, place, progress, &tables);
     if (built == Built::kNotHere) continue;
-    if (built != Built::kYes) return std::nullopt;  // It would not be another in memory.
-    if (std::unique_ptr<Index> index = open_index(place, stamp, times)) {
-      tables->events = index->facts().events;
-      return IndexedTrace{std::move(*tables), std::move(index)};
-    }
-    return std::nullopt;
+    std::unique_ptr<Index> index;
+    if (built == Built::kYes) index = open_index(place, stamp, times);
+    if (!index) break;  // The disk may be full.
+    tables->events = index->facts().events;
+    return IndexedTrace{std::move(*tables), std::move(index)};
   }
   if (as == IndexAs::kFile) return std::nullopt;
   std::unique_ptr<Index> index = index_in_memory(path, overview, progress, &tables);

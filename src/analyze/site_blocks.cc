@@ -43,6 +43,25 @@ void SiteBlocks::left(ImageId image, const BlockTable& live) {
   live.for_each([&](const Block& block) { add(image, block, BlockBar::kAlive); });
 }
 
+// For how long the bar of two would say that there was a block when there was none, or where one is
+// longer. UINT64_MAX: they are unlike each other.
+static uint64_t waste(const BlockBar& bar, const BlockBar& next) {
+  if (bar.life_class != next.life_class || bar.size_class != next.size_class) return UINT64_MAX;
+  uint64_t longest = std::max(bar.died - bar.born, next.died - next.born);
+  return std::min(std::max(bar.died, next.died) - bar.born - longest, UINT64_MAX - 1);
+}
+
+// Of the `pairs` of neighbours that waste the least, what the worst does.
+uint64_t SiteBlocks::highest_waste(size_t pairs) const {
+  std::vector<uint64_t> wastes;
+  for (size_t i = 0; i + 1 < bars_.size(); ++i)
+    if (uint64_t here = waste(bars_[i], bars_[i + 1]); here != UINT64_MAX) wastes.push_back(here);
+  if (wastes.size() <= pairs) return UINT64_MAX - 1;
+  auto last = wastes.begin() + static_cast<ptrdiff_t>(pairs);
+  std::nth_element(wastes.begin(), last, wastes.end());
+  return *last;
+}
+
 void SiteBlocks::thin(size_t most) {
   while (bars_.size() > most) {
     size_t before = bars_.size();
@@ -50,12 +69,13 @@ void SiteBlocks::thin(size_t most) {
       return std::tie(a.life_class, a.size_class, a.born, a.died) <
              std::tie(b.life_class, b.size_class, b.born, b.died);
     });
-    // One of each pair of neighbours, as long as there are too many.
+    // One of each pair of neighbours, as long as there are too many; first those that leave out
+    // the least time in which there was none.
     size_t kept = 0, surplus = bars_.size() - most;
+    uint64_t most_waste = highest_waste(surplus);
     for (size_t i = 0; i < bars_.size(); ++i) {
       BlockBar bar = bars_[i];
-      if (surplus > 0 && i + 1 < bars_.size() && bars_[i + 1].life_class == bar.life_class &&
-          bars_[i + 1].size_class == bar.size_class) {
+      if (surplus > 0 && i + 1 < bars_.size() && waste(bar, bars_[i + 1]) <= most_waste) {
         const BlockBar& next = bars_[++i];
         bar.died = std::max(bar.died, next.died);
         bar.bytes += next.bytes;

@@ -35,6 +35,10 @@ class SiteBlocks : public HeapObserver {
   std::vector<BlockBar> take();
   uint64_t blocks() const { return blocks_; }
 
+  // A block that was there until then, or BlockBar::kAlive; if it is wanted. An observer of events
+  // does that by itself.
+  void add(ImageId image, const Block& block, uint64_t died);
+
   // A realloc ends a block and begins another one.
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event& event,
                bool counts) override;
@@ -43,9 +47,9 @@ class SiteBlocks : public HeapObserver {
   void left(ImageId image, const BlockTable& live) override;
 
  private:
-  void add(ImageId image, const Block& block, uint64_t died);
   // Merges neighbours that are alike until there are at most `most`.
   void thin(size_t most);
+  uint64_t highest_waste(size_t pairs) const;
 
   std::function<bool(ImageId, const Block&)> wants_;
   size_t most_bars_;

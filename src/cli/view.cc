@@ -4,7 +4,9 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -14,22 +16,52 @@
 namespace malloscope::cli {
 namespace {
 
-// Whether a browser was asked to open it: $BROWSER, or what the desktop opens pages with.
-bool open_browser(const std::string& url) {
-  const char* browser = std::getenv("BROWSER");
-  bool desktop = std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY");
-  std::string program = browser && *browser ? browser : desktop ? "xdg-open" : "";
-  if (program.empty()) return false;
+// Whether it was started: in a session of its own, so that Ctrl-C here does not end it.
+bool start(std::vector<std::string> words) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-  std::string address = url;
-  char* arguments[] = {program.data(), address.data(), nullptr};
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   pid_t pid = 0;
-  int error = posix_spawnp(&pid, program.c_str(), &actions, nullptr, arguments, environ);
+  int error = posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return error == 0;
+}
+
+// "firefox", "chromium --new-window" or "lynx %s", several with colons between, as $BROWSER has
+// them; the address stands where %s is, or comes last.
+std::vector<std::vector<std::string>> browsers(const std::string& setting, const std::string& url) {
+  std::vector<std::vector<std::string>> all;
+  std::istringstream list(setting);
+  for (std::string one; std::getline(list, one, ':');) {
+    std::vector<std::string> words;
+    std::istringstream parts(one);
+    bool has_url = false;
+    for (std::string word; parts >> word; words.push_back(word))
+      if (size_t at = word.find("%s"); at != std::string::npos) {
+        word.replace(at, 2, url);
+        has_url = true;
+      }
+    if (words.empty()) continue;
+    if (!has_url) words.push_back(url);
+    all.push_back(std::move(words));
+  }
+  return all;
+}
+
+// Whether a browser was asked to open it: $BROWSER, or what the desktop opens pages with.
+bool open_browser(const std::string& url) {
+  const char* setting = std::getenv("BROWSER");
+  auto all = browsers(setting ? setting : "", url);
+  if (std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY")) all.push_back({"xdg-open", url});
+  return std::ranges::any_of(all, start);
 }
 
 }  // namespace

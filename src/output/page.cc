@@ -372,7 +372,8 @@ class Page {
     line();
     line(style_.bold("Next") + "  trace is " + printable(reading_.path()));
     std::string tool = "  " + shell_quoted(tool_);
-    // What has most to say, then what everybody asks sooner or later.
+    // What has all, what has most to say, then what everybody asks sooner or later.
+    if (totals_.allocations > 0) line(tool + " view " + trace);
     if (totals_.live_blocks > 0) line(tool + " leaks " + trace);
     if (totals_.allocations > 0)
       for (std::string_view view : telling_views())

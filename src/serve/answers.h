@@ -29,9 +29,12 @@ struct Context {
   analyze::Comparison* comparison =
       nullptr;  // With the recording that was before, if there is one.
   std::string base_path = {};
+  std::string asked = {};  // The question's name, by which it can be taken back (Jobs::leave).
 
   // The same, about the recording that was before.
-  Context base() const { return {comparison->before(), base_path, names, source_folders, jobs}; }
+  Context base() const {
+    return {comparison->before(), base_path, names, source_folders, jobs, nullptr, {}, asked};
+  }
 };
 
 // Whether the question is about what changed since the other recording. An error if there is none.
@@ -60,7 +63,8 @@ struct BlocksQuestion {
 Result<BlocksQuestion> blocks_question(const Context& context, const Parameters& parameters);
 Result<std::string> blocks_answer(const Context& context, const BlocksQuestion& asked);
 // The same from an observer of events that somebody else reads.
-std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked);
+std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked, size_t most_bars);
+inline constexpr size_t kMostBars = 20'000;
 std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
                            analyze::SiteBlocks* blocks);
 // An answer of the command line, by the name of its view.

@@ -2,7 +2,9 @@
 #include "serve/api.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -12,19 +14,32 @@
 namespace malloscope::serve {
 namespace {
 
-constexpr size_t kMostReports = 20;
+constexpr size_t kMostReports = 20, kMostReportBytes = 64 << 20;
 constexpr const char *kJsonType = "application/json", *kColumnsType = "application/octet-stream";
 constexpr std::string_view kReports = "answer/";
+constexpr const char* kAsked = "asked";
 
 // Two addresses with the same words are the same question.
 std::string key_of(const std::string& name, const Parameters& parameters) {
   std::string key = name;
-  for (const auto& [parameter, value] : parameters) key += '\0' + parameter + '\0' + value;
+  for (const auto& [parameter, value] : parameters)
+    if (parameter != kAsked) key += '\0' + parameter + '\0' + value;
   return key;
 }
 
 std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
+}
+
+// The page has fields, not options.
+std::string without_dashes(std::string_view sentence) {
+  std::string text;
+  for (size_t i = 0; i < sentence.size(); ++i) {
+    bool begins_word = i == 0 || sentence[i - 1] == ' ' || sentence[i - 1] == '(';
+    if (begins_word && sentence.substr(i).starts_with("--")) i += 2;
+    if (i < sentence.size()) text += sentence[i];
+  }
+  return text;
 }
 
 }  // namespace
@@ -33,8 +48,7 @@ Reply failure(int status, std::string_view sentence) {
   output::StringSink sink;
   output::JsonWriter json(&sink);
   json.begin_object();
-  // The page has fields, not options.
-  json.member("error", sentence.starts_with("--") ? sentence.substr(2) : sentence);
+  json.member("error", without_dashes(sentence));
   json.end();
   return {status, kJsonType, sink.text()};
 }
@@ -50,6 +64,8 @@ Api::Api(std::string trace, std::string base, analyze::QueryWords names,
          std::vector<std::string> source_folders)
     : path_(std::move(trace)),
       base_path_(std::move(base)),
+      stamp_(stamp_of(path_)),
+      base_stamp_(stamp_of(base_path_)),
       names_(std::move(names)),
       source_folders_(std::move(source_folders)),
       loader_([this] {
@@ -65,6 +81,23 @@ Api::Api(std::string trace, std::string base, analyze::QueryWords names,
 Api::~Api() {
   ending_ = true;
   loader_.join();
+}
+
+Api::FileStamp Api::stamp_of(const std::string& path) {
+  struct stat file = {};
+  if (path.empty() || stat(path.c_str(), &file) != 0) return {};
+  return {file.st_dev, file.st_ino, static_cast<uint64_t>(file.st_size),
+          file.st_mtim.tv_sec * 1'000'000'000 + file.st_mtim.tv_nsec};
+}
+
+std::string Api::replaced() const {
+  for (const auto& [path, stamp] : {std::pair(path_, stamp_), std::pair(base_path_, base_stamp_)}) {
+    FileStamp now = stamp_of(path);
+    if (now == stamp) continue;
+    return fmt::format("{} {} since it was opened; run malloscope view again", file_name(path),
+                       now == FileStamp() ? "was removed" : "was replaced or changed");
+  }
+  return {};
 }
 
 void Api::fail_with(const std::string& sentence) {
@@ -100,7 +133,7 @@ void Api::load() {
     output::StringSink sink;
     output::JsonWriter json(&sink);
     json.begin_object();
-    write_trace_members(context(), &json);
+    write_trace_members(context({}), &json);
     json.end();
     trace_members_ = sink.text();
   }
@@ -162,14 +195,27 @@ Reply Api::progress() const {
   return {200, kJsonType, sink.text()};
 }
 
-Context Api::context() {
-  return {*explorer_, path_, names_, source_folders_, jobs_, comparison_ ? &*comparison_ : nullptr,
-          base_path_};
+Context Api::context(const Parameters& parameters) {
+  return {*explorer_, path_,
+          names_,     source_folders_,
+          jobs_,      comparison_ ? &*comparison_ : nullptr,
+          base_path_, word(parameters, kAsked)};
 }
 
 static Result<Reply> as_reply(Result<std::string> body, const char* type) {
   if (!body) return std::unexpected(body.error());
   return Reply{200, type, std::move(*body)};
+}
+
+// A link may be that of another recording.
+static Result<void> has_process(const trace::Tables& tables, const std::string& text) {
+  if (text.empty()) return {};
+  Result<analyze::Selection> selection = analyze::selection_of(text, "--process");
+  if (!selection || std::ranges::any_of(tables.images, [&](const trace::Image& image) {
+        return selection->contains(image);
+      }))
+    return {};
+  return fail_usage(fmt::format("process {} is not in this recording", text));
 }
 
 Result<Reply> Api::ask(const std::string& name, const Parameters& parameters) {
@@ -181,15 +227,16 @@ Result<Reply> Api::ask(const std::string& name, const Parameters& parameters) {
   static const std::map<std::string, Answering> kJson = {{"stacks", stacks_answer},
                                                          {"source", source_answer}};
   if (auto found = kColumns.find(name); found != kColumns.end())
-    return as_reply(found->second(context(), parameters), kColumnsType);
+    return as_reply(found->second(context(parameters), parameters), kColumnsType);
   if (auto found = kJson.find(name); found != kJson.end())
-    return as_reply(found->second(context(), parameters), kJsonType);
+    return as_reply(found->second(context(parameters), parameters), kJsonType);
   if (name == "replay") return as_reply(replay_answer(path_), kJsonType);
   return Reply{404, "", ""};
 }
 
 Result<Reply> Api::report(const std::string& name, const Parameters& parameters) {
   std::lock_guard lock(report_mutex_);
+  jobs_.throw_if_left(word(parameters, kAsked));
   std::string key = key_of(name, parameters);
   for (const auto& [asked, reply] : reports_)
     if (asked == key) return reply;
@@ -197,31 +244,52 @@ Result<Reply> Api::report(const std::string& name, const Parameters& parameters)
   if (name == "blocks") {
     auto asked = [&] {
       std::lock_guard explorer_lock(explorer_mutex_);
-      return blocks_question(context(), parameters);
+      return blocks_question(context(parameters), parameters);
     }();
     if (!asked) return std::unexpected(asked.error());
-    reply = as_reply(blocks_answer(context(), *asked), kColumnsType);
+    reply = as_reply(blocks_answer(context(parameters), *asked), kColumnsType);
   } else {
-    reply = as_reply(report_answer(context(), name.substr(kReports.size()), parameters), kJsonType);
+    reply = as_reply(report_answer(context(parameters), name.substr(kReports.size()), parameters),
+                     kJsonType);
   }
   if (!reply) return reply;
   reports_.emplace_front(key, *reply);
-  if (reports_.size() > kMostReports) reports_.pop_back();
+  size_t bytes = 0, kept = 0;
+  for (const auto& [asked, known] : reports_)
+    if ((bytes += known.body.size()) <= kMostReportBytes) ++kept;
+  reports_.resize(std::min(kept, kMostReports));
   return reply;
 }
 
 Reply Api::answer(const std::string& name, const Parameters& parameters) {
   if (name == "trace") return trace();
   if (name == "progress") return progress();
+  if (name == "leave") {
+    jobs_.leave(word(parameters, kAsked));
+    return {200, kJsonType, "{}\n"};
+  }
   {
     std::lock_guard lock(state_mutex_);
     if (state_ == State::kLoading) return failure(503, "the trace is still being read");
     if (state_ == State::kFailed) return failure(500, error_);
   }
-  Result<Reply> reply = [&] {
-    if (name.starts_with(kReports) || name == "blocks") return report(name, parameters);
-    std::lock_guard lock(explorer_mutex_);
-    return ask(name, parameters);
+  for (const auto& [parameter, value] : parameters)
+    if (value.find('\0') != std::string::npos)
+      return failure(400, fmt::format("{}= has a character in it that no name has", parameter));
+  if (std::string sentence = replaced(); !sentence.empty()) return failure(409, sentence);
+  Result<Reply> reply = [&]() -> Result<Reply> {
+    try {
+      if (Result<void> known =
+              has_process(explorer_->reading().tables(), word(parameters, "process"));
+          !known)
+        return std::unexpected(known.error());
+      if (name.starts_with(kReports) || name == "blocks") return report(name, parameters);
+      std::lock_guard lock(explorer_mutex_);
+      jobs_.throw_if_left(word(parameters, kAsked));
+      return ask(name, parameters);
+    } catch (const Jobs::Left&) {
+      return failure(410, "nobody waits for this answer any more");
+    }
   }();
   if (!reply) return failure(reply.error().usage ? 400 : 500, reply.error().sentence);
   if (reply->status == 404) return failure(404, fmt::format("there is no answer '{}'", name));

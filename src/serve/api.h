@@ -47,9 +47,19 @@ class Api {
   Result<Reply> ask(const std::string& name, const Parameters& parameters);
   // What takes a look at all events: does not keep other questions waiting.
   Result<Reply> report(const std::string& name, const Parameters& parameters);
-  Context context();
+  Context context(const Parameters& parameters);
+  // A sentence if a trace is no longer the file that was loaded; else empty.
+  std::string replaced() const;
 
   const std::string path_, base_path_;
+  // What tells a file from another that has come in its place.
+  struct FileStamp {
+    uint64_t device = 0, number = 0, bytes = 0;
+    int64_t changed_ns = 0;
+    bool operator==(const FileStamp&) const = default;
+  };
+  static FileStamp stamp_of(const std::string& path);
+  const FileStamp stamp_, base_stamp_;
   const analyze::QueryWords names_;
   const std::vector<std::string> source_folders_;
   Jobs jobs_;

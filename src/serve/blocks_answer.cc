@@ -48,19 +48,19 @@ Result<BlocksQuestion> blocks_question(const Context& context, const Parameters&
   return asked;
 }
 
-std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked) {
-  constexpr size_t kMostBars = 20'000;
+std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked,
+                                                     size_t most_bars) {
   return std::make_unique<analyze::SiteBlocks>(
       [&asked](ImageId image, const analyze::Block& block) {
         size_t of = raw(image) - size_t{1};
         auto has = [](const std::vector<bool>& list, size_t i) {
           return i < list.size() && list[i];
         };
-        return has(asked.stacks[of], raw(block.stack)) && block.size >= asked.min_size &&
-               block.size <= asked.max_size &&
+        return of < asked.stacks.size() && has(asked.stacks[of], raw(block.stack)) &&
+               block.size >= asked.min_size && block.size <= asked.max_size &&
                (asked.threads.empty() || has(asked.threads[of], raw(block.thread)));
       },
-      kMostBars);
+      most_bars);
 }
 
 std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
@@ -100,8 +100,8 @@ std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
 }
 
 Result<std::string> blocks_answer(const Context& context, const BlocksQuestion& asked) {
-  Jobs::Running job(&context.jobs, "reading all events for the blocks of a site");
-  std::unique_ptr<analyze::SiteBlocks> blocks = blocks_observer(asked);
+  Jobs::Running job(&context.jobs, "reading all events for the blocks of a site", context.asked);
+  std::unique_ptr<analyze::SiteBlocks> blocks = blocks_observer(asked, kMostBars);
   auto progress = [&](double share) { job.show(share); };
   auto attach = [&](analyze::Heap* heap) { heap->add_observer(blocks.get()); };
   auto reading = analyze::Reading::open(context.path, asked.query, {progress, attach, {}});

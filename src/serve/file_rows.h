@@ -20,6 +20,7 @@ class FileRows {
 
   size_t rows() const { return rows_.size(); }
   size_t stacks_kept() const { return kept_; }
+  size_t sites() const { return sites_->groups.size(); }
   size_t stacks_folded() const { return folded_; }
 
   // As columns (docs/viewer_api.md, "The self-contained file").

@@ -103,7 +103,7 @@ Result<std::string> flame_answer(const Context& context, const Parameters& param
   if (!before_question) return std::unexpected(before_question.error());
   Result<bool> since_base = is_since_base(context, parameters);
   if (!since_base) return std::unexpected(since_base.error());
-  Jobs::Running job(&context.jobs, "building the flame graph");
+  Jobs::Running job(&context.jobs, "building the flame graph", context.asked);
   auto progress = [&](std::string_view what, double share) { job.show(what, share); };
 
   Explorer& explorer = context.explorer;

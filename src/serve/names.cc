@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/names.h"
 
+#include <fmt/format.h>
+
+#include "analyze/numbers.h"
+
 namespace malloscope::serve {
 
 using analyze::NamedFrame;
@@ -25,6 +29,22 @@ void write_frame(const NamedFrame& frame, output::JsonWriter* json) {
   json->member("file", frame.file);
   json->member("line", frame.line);
   json->member("module", frame.module);
+  json->end();
+}
+
+void write_stack(const std::vector<NamedFrame>& frames, output::JsonWriter* json) {
+  constexpr size_t kMostFrames = 300, kInner = 200;
+  json->begin_array();
+  for (size_t i = 0; i < frames.size(); ++i) {
+    if (frames.size() > kMostFrames && i == kInner) {
+      size_t left_out = frames.size() - kMostFrames;
+      NamedFrame gap;
+      gap.function = fmt::format("[{} more frames]", analyze::grouped(left_out));
+      write_frame(gap, json);
+      i += left_out;
+    }
+    write_frame(frames[i], json);
+  }
   json->end();
 }
 

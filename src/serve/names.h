@@ -16,6 +16,8 @@ namespace malloscope::serve {
 // "metric" and "unit".
 void write_metric_members(analyze::Metric metric, output::JsonWriter* json);
 void write_frame(const analyze::NamedFrame& frame, output::JsonWriter* json);
+// An array of frames, innermost first; of a very deep one, the two ends.
+void write_stack(const std::vector<analyze::NamedFrame>& frames, output::JsonWriter* json);
 
 // {"id": [], "name": [], "full": [], "file": [], "line": [], "module": []}
 class NamesWriter {

@@ -66,9 +66,7 @@ void write_cell(const Cell& cell, JsonWriter* json) {
     return json->end();
   }
   if (const auto* stack = std::get_if<analyze::Stack>(&cell)) {
-    json->begin_array();
-    for (const NamedFrame& frame : (*stack)()) write_frame(frame, json);
-    return json->end();
+    return write_stack((*stack)(), json);
   }
   json->null();
 }
@@ -127,7 +125,7 @@ std::string written(const Answer& answer) {
 class Asking {
  public:
   Asking(const Context& context, std::string what)
-      : context_(context), job_(&context.jobs, std::move(what)) {}
+      : context_(context), job_(&context.jobs, std::move(what), context.asked) {}
 
   Result<std::unique_ptr<Reading>> read(const Query& query,
                                         std::function<void(analyze::Heap*)> attach = {}) {

@@ -18,7 +18,49 @@
 namespace malloscope::serve {
 namespace {
 
-constexpr size_t kBlocksOfSites = 8;
+// Of so many sites the blocks are in the file if there is room; of the first, as many bars as in
+// `view`.
+constexpr size_t kBlocksOfSites = 200, kSitesInDetail = 8, kFewBars = 2'000;
+
+// The blocks of many sites, in one look at the events.
+class BlocksOfSites : public analyze::HeapObserver {
+ public:
+  explicit BlocksOfSites(size_t images) : by_stack_(images) {}
+
+  void add(const BlocksQuestion& asked, analyze::SiteBlocks* blocks) {
+    for (size_t image = 0; image < std::min(by_stack_.size(), asked.stacks.size()); ++image) {
+      const std::vector<bool>& stacks = asked.stacks[image];
+      by_stack_[image].resize(std::max(by_stack_[image].size(), stacks.size()));
+      for (size_t stack = 0; stack < stacks.size(); ++stack)
+        if (stacks[stack]) by_stack_[image][stack] = blocks;
+    }
+  }
+
+  void changed(ImageId image, const analyze::Block& before, const analyze::Block& now,
+               const wire::Event& event, bool counts) override {
+    if (analyze::SiteBlocks* blocks = of(image, before))
+      blocks->changed(image, before, now, event, counts);
+  }
+  void gone(ImageId image, const analyze::Block& block, End how, const wire::Event& event,
+            bool counts) override {
+    if (analyze::SiteBlocks* blocks = of(image, block))
+      blocks->gone(image, block, how, event, counts);
+  }
+  void left(ImageId image, const analyze::BlockTable& live) override {
+    live.for_each([&](const analyze::Block& block) {
+      if (analyze::SiteBlocks* blocks = of(image, block))
+        blocks->add(image, block, analyze::BlockBar::kAlive);
+    });
+  }
+
+ private:
+  analyze::SiteBlocks* of(ImageId image, const analyze::Block& block) const {
+    size_t i = raw(image) - size_t{1}, stack = raw(block.stack);
+    return i < by_stack_.size() && stack < by_stack_[i].size() ? by_stack_[i][stack] : nullptr;
+  }
+
+  std::vector<std::vector<analyze::SiteBlocks*>> by_stack_;  // By image and stack.
+};
 
 std::string base64(std::string_view bytes) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -111,10 +153,13 @@ class Maker {
       if (!asked) return std::unexpected(asked.error());
       followed_.push_back({site, std::move(*asked), nullptr});
     }
-    for (Followed& followed : followed_) followed.blocks = blocks_observer(followed.asked);
-    auto answers = all_reports(context_, [&](analyze::Heap* heap) {
-      for (Followed& followed : followed_) heap->add_observer(followed.blocks.get());
-    });
+    BlocksOfSites blocks(context_.explorer.reading().tables().images.size());
+    for (size_t i = 0; i < followed_.size(); ++i) {
+      followed_[i].blocks =
+          blocks_observer(followed_[i].asked, i < kSitesInDetail ? kMostBars : kFewBars);
+      blocks.add(followed_[i].asked, followed_[i].blocks.get());
+    }
+    auto answers = all_reports(context_, [&](analyze::Heap* heap) { heap->add_observer(&blocks); });
     if (!answers) return std::unexpected(answers.error());
     for (const auto& [name, answer] : *answers) data_ += element("answer-" + name, answer);
     if (has_replay(context_.path))
@@ -144,7 +189,7 @@ class Maker {
           "Of {} stacks the {} heaviest are in this file, the others are put together where they "
           "would be; malloscope view has all.",
           analyze::grouped(all), analyze::grouped(rows->stacks_kept())));
-    add_blocks(room / 3, &room);
+    size_t drawn = add_blocks(room / 3, &room);
     for (uint32_t count : {1000u, 500u, 200u, 100u, 50u, 20u, 10u}) {
       progress_("cutting the time", 1.0 - count / 1000.0);
       std::optional<std::string> slices = rows->slices(count, room / kLeastOfEntry);
@@ -152,9 +197,15 @@ class Maker {
       std::string packed = element("slices", *slices);
       if (packed.size() > room) continue;
       data_ += packed;
+      room -= packed.size();
       slices_ = count;
       break;
     }
+    drawn += add_blocks(room, &room);
+    if (size_t sites = rows->sites(); drawn < sites)
+      left_out_.push_back(
+          fmt::format("The blocks of {} of {} sites are in this file; malloscope view has all.",
+                      analyze::grouped(drawn), analyze::grouped(sites)));
     if (slices_ == 0)
       left_out_.push_back(
           "This file answers for the whole recording only; malloscope view has "
@@ -164,15 +215,26 @@ class Maker {
           "In this file a range of time is one of {} parts; malloscope view has 1,000.", slices_));
   }
 
-  void add_blocks(uint64_t most_bytes, uint64_t* room) {
+  // The blocks of as many of the heaviest sites as there is room for; how many that were.
+  size_t add_blocks(uint64_t most_bytes, uint64_t* room) {
+    size_t added = 0;
     for (Followed& followed : followed_) {
-      std::string packed = element(fmt::format("blocks-{}", followed.site),
-                                   blocks_columns(context_, followed.asked, followed.blocks.get()));
-      if (packed.size() > most_bytes) break;
+      std::string packed = std::move(followed.packed);
+      if (packed.empty())
+        packed = element(fmt::format("blocks-{}", followed.site),
+                         blocks_columns(context_, followed.asked, followed.blocks.get()));
+      if (packed.size() > most_bytes) {
+        followed.packed = std::move(packed);  // Perhaps later.
+        continue;
+      }
       most_bytes -= packed.size();
       *room -= packed.size();
       data_ += packed;
+      followed.added = true;
+      ++added;
     }
+    std::erase_if(followed_, &Followed::added);
+    return added;
   }
 
   std::string trace() const {
@@ -204,6 +266,8 @@ class Maker {
     uint32_t site;
     BlocksQuestion asked;
     std::unique_ptr<analyze::SiteBlocks> blocks;
+    std::string packed = {};  // If there was no room for it yet.
+    bool added = false;
   };
 
   const Context& context_;

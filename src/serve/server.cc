@@ -55,6 +55,11 @@ Result<std::unique_ptr<Server>> Server::open(Api* api, int port) {
   Result<std::string> token = make_token();
   if (!token) return std::unexpected(token.error());
   http->token = *token;
+  // Without SO_REUSEPORT, by which another viewer would get half of the questions.
+  http->server.set_socket_options([](socket_t socket) {
+    int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
   if (port != 0) {
     if (!http->server.bind_to_port(kAddress, port))
       return fail(
@@ -71,6 +76,10 @@ Result<std::unique_ptr<Server>> Server::open(Api* api, int port) {
 void Server::set_up(int port) {
   httplib::Server& server = http_->server;
   url_ = fmt::format("http://{}:{}/{}/", kAddress, port, http_->token);
+  // Many, since they mostly wait: for a connection's next question, or for each other.
+  constexpr size_t kThreads = 64;
+  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  server.set_read_timeout(std::chrono::seconds(2));
   server.set_keep_alive_max_count(100'000);
   server.set_payload_max_length(1 << 16);
   server.set_default_headers({{"Content-Security-Policy", kPolicy},
@@ -114,6 +123,13 @@ void Server::set_up(int port) {
         response.status = reply.status;
         response.set_content(std::move(reply.body), reply.type);
       });
+  server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
+    if (!response.body.empty()) return;
+    Reply reply =
+        failure(response.status, response.status == 414 ? "the question is too long"
+                                                        : "that is no question of the page");
+    response.set_content(std::move(reply.body), reply.type);
+  });
   server.Get(".*", [=, this](const httplib::Request& request, httplib::Response& response) {
     std::string path = request.path.substr(prefix.size());
     for (const PageFile& file : page_files())

@@ -32,7 +32,7 @@ Result<std::string> sites_answer(const Context& context, const Parameters& param
     return fail_usage("by= is none of site, function, file, module, ...");
   Result<uint64_t> most = number(parameters, "most", kMostRows);
   if (!most) return std::unexpected(most.error());
-  Jobs::Running job(&context.jobs, "counting");
+  Jobs::Running job(&context.jobs, "counting", context.asked);
   Result<Listed> listed = list(context, parameters, *question, by->second, &job);
   if (!listed) return std::unexpected(listed.error());
   size_t left_out = fold(std::clamp<size_t>(*most, 1, 100'000), &*listed);
@@ -85,7 +85,7 @@ Result<std::string> sparks_answer(const Context& context, const Parameters& para
   if (!question) return std::unexpected(question.error());
   Result<uint64_t> most = number(parameters, "most", kMostRows);
   if (!most) return std::unexpected(most.error());
-  Jobs::Running job(&context.jobs, "drawing the sites through time");
+  Jobs::Running job(&context.jobs, "drawing the sites through time", context.asked);
   Result<Listed> listed = list(context, parameters, *question, By::kSite, &job);
   if (!listed) return std::unexpected(listed.error());
   if (listed->rows.size() > *most) listed->rows.resize(*most);
@@ -134,7 +134,7 @@ Result<std::string> stacks_answer(const Context& context, const Parameters& para
     then.emplace("site", std::to_string(*site - kFirstOfBase));
     return stacks_answer(context.base(), then);
   }
-  Jobs::Running job(&context.jobs, "looking for stacks");
+  Jobs::Running job(&context.jobs, "looking for stacks", context.asked);
   auto progress = [&](std::string_view what, double share) { job.show(what, share); };
   Explorer& explorer = context.explorer;
   Result<Explorer::Amounting> amounts =
@@ -169,10 +169,8 @@ Result<std::string> stacks_answer(const Context& context, const Parameters& para
     json.member("allocated", of.allocated_bytes);
     json.member("live", of.live_bytes);
     json.member("peak", of.peak_bytes);
-    json.key("frames").begin_array();
-    for (const NamedFrame& frame : names.stack(id.image, id.stack, ThreadId::kNone))
-      write_frame(frame, &json);
-    json.end();
+    json.key("frames");
+    write_stack(names.stack(id.image, id.stack, ThreadId::kNone), &json);
     json.end();
   }
   json.end();

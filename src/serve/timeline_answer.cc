@@ -142,13 +142,17 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
   if (!explorer.index())
     return fail(
         "this trace has no index, so there is no curve of it; malloscope report --view rss");
-  Jobs::Running job(&context.jobs, "drawing the timeline");
+  Jobs::Running job(&context.jobs, "drawing the timeline", context.asked);
 
   bool all = Explorer::is_about_all(*question);
   IndexCurves curves;
   Layers layers;
   if ((!all || by != "none") && !layers_of(context, *question, by, &curves, &layers))
-    return fail_usage("the timeline is not known for sizes that are no powers of two");
+    return explorer.has_curves(*question)
+               ? fail("the index of this trace is damaged; remove it and run malloscope view again")
+               : fail_usage(
+                     "the timeline is known of sizes from and to powers of two, such as 1K "
+                     "to 4K, but of no others");
   std::vector<double> live, live_max, blocks, allocations, allocated, frees;
   auto add = [&](const analyze::SliceFlow& slice, uint64_t most) {
     live.push_back(static_cast<double>(slice.live_bytes));

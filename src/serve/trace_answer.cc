@@ -71,6 +71,12 @@ class Overview {
                       tables_.images.size() > 1 ? " in one process" : "",
                       bytes_text(largest->recorder_rss_bytes)),
           {{"view", "timeline"}});
+    if (totals_.mappings.mapped_bytes > 0)
+      say(fmt::format("{} were mapped by all of the program's own mmap calls together, {} unmapped "
+                      "again; that is not part of the heap figures.",
+                      bytes_text(totals_.mappings.mapped_bytes),
+                      bytes_text(totals_.mappings.unmapped_bytes)),
+          {{"view", "more"}, {"answer", "mappings"}});
     return std::move(lines_);
   }
 

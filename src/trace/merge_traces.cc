@@ -34,6 +34,7 @@ namespace {
 using wire::ChunkType;
 __extension__ using Wide = unsigned __int128;
 
+constexpr ChunkType kLastType = ChunkType::kVm;  // That this knows how to merge.
 constexpr size_t kChunkBytes = wire::kMaxChunkBytes / 4;  // When a chunk is large enough.
 
 // No clock gets there; what a file claims beyond is cut off, so that sums of two do not overflow.
@@ -110,7 +111,7 @@ class Output {
 
  private:
   static constexpr uint32_t kMostTags = 2;  // A free may have a stack, an allocation an alignment.
-  static constexpr size_t kTypes = static_cast<size_t>(ChunkType::kRun) + 1;
+  static constexpr size_t kTypes = static_cast<size_t>(kLastType) + 1;
 
   void flush(ChunkType type) {
     std::vector<uint8_t>& bytes = pending_[static_cast<size_t>(type)].result();
@@ -191,7 +192,7 @@ class Input {
       Result<bool> next = chunks_->next(&chunk);
       if (!next) return std::unexpected(next.error());
       if (!*next) break;
-      if (chunk.type < ChunkType::kHeader || chunk.type > ChunkType::kRun)
+      if (chunk.type < ChunkType::kHeader || chunk.type > kLastType)
         return fail(
             fmt::format("{} holds what only a newer Malloscope knows; merge with that one", path_));
       if (!take(chunk, out)) return chunks_->nonsense(chunk);

@@ -7,6 +7,7 @@ import type * as c from "./contract";
 import { type FlameHow, type Source, blocksOf, flameOf, sitesOf, sparksOf, timelineOf, traceOf } from "./source";
 
 const kept = 48;
+const session = Math.random().toString(36).slice(2); // Of several pages that ask one server.
 
 interface Flight {
   promise: Promise<unknown>;
@@ -17,6 +18,7 @@ interface Flight {
 export class ServerSource implements Source {
   private answers = new Map<string, unknown>(); // The oldest first.
   private flights = new Map<string, Flight>();
+  private questions = 0;
 
   async trace(signal?: AbortSignal): Promise<c.TraceHead | c.Trace> {
     return traceOf(await fetchJson("api/trace", signal));
@@ -87,11 +89,14 @@ export class ServerSource implements Source {
     let flight = this.flights.get(url);
     if (!flight) {
       const controller = new AbortController();
-      const promise = ask(url, controller.signal).then((answer) => {
+      const asked = `asked=${session}.${++this.questions}`;
+      const promise = ask(`${url}${url.includes("?") ? "&" : "?"}${asked}`, controller.signal).then((answer) => {
         this.answers.set(url, answer);
         if (this.answers.size > kept) this.answers.delete(this.answers.keys().next().value!);
         return answer;
       });
+      // The server does not notice by itself, and would go on.
+      controller.signal.addEventListener("abort", () => fetch(`api/leave?${asked}`).then((reply) => reply.text(), () => ""));
       const started: Flight = { promise, waiting: 0, controller };
       flight = started;
       this.flights.set(url, flight);
