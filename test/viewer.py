@@ -29,7 +29,7 @@ class Page:
     def __init__(self, malloscope, trace, *options):
         self.process = subprocess.Popen([malloscope, "view", trace, "--no-open", *options],
                                         stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().strip()
+        self.url = self.process.stdout.readline().strip().partition("#")[0]
         if not self.url:
             raise RuntimeError(f"malloscope view printed no address, exit {self.process.wait()}")
         while self.json("api/trace")["state"] == "loading":

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A viewer whose trace is replaced says so and mixes nothing; one that is asked by nobody any more ends its
+# work; two do not share a port; a damaged index makes no number wrong; a full disk costs no timeline.
+. "$(dirname "$0")/here.sh"
+PYTHONPATH=$root/test exec python3 - "$malloscope" "$programs" <<'PYTHON'
+import json, os, shutil, subprocess, sys, threading, time
+import viewer
+
+malloscope, programs = sys.argv[1:3]
+
+def record(trace, *command):
+    subprocess.run([malloscope, "run", "--quiet", "--force", "-o", trace, "--", *command], check=True,
+                   stdout=subprocess.DEVNULL)
+
+def said(page, path, words=()):
+    status, body = page.get(path, words)
+    return status, json.loads(body).get("error", "")
+
+# Another recording in its place, of more processes than the first.
+record("t.mscope", f"{programs}/peak")
+with viewer.Page(malloscope, "t.mscope") as page:
+    record("t.mscope", "sh", "-c", f"{programs}/peak; {programs}/hello 0; {programs}/leaky leaks 9")
+    for path, words in [("api/blocks", {"site": 1}), ("api/answer/sizes", {}), ("api/sites", {"min_size": 100}),
+                        ("api/flame", {})]:
+        status, sentence = said(page, path, words)
+        assert status == 409 and "was replaced" in sentence, (path, status, sentence)
+    os.remove("t.mscope")
+    status, sentence = said(page, "api/flame")
+    assert status == 409 and "was removed" in sentence, (status, sentence)
+    assert page.process.poll() is None
+
+# Words that are none.
+record("t.mscope", f"{programs}/peak")
+with viewer.Page(malloscope, "t.mscope") as page:
+    assert said(page, "api/sites", {"module": "a\0b"})[0] == 400
+    status, sentence = said(page, "api/sites", {"process": "1"})
+    assert status == 400 and "process 1 is not in" in sentence, (status, sentence)
+    status, sentence = said(page, "api/sites", {"min_size": 2000, "max_size": 1000})
+    assert status == 400 and "--" not in sentence, sentence
+    status, sentence = said(page, "api/sites", {"where": "x" * 20000})
+    assert status == 414 and "too long" in sentence, (status, sentence)
+    port = page.url.split(":")[2].split("/")[0]
+    other = subprocess.run([malloscope, "view", "t.mscope", "--no-open", "--port", port], capture_output=True,
+                           text=True, timeout=20)
+    assert other.returncode == 3 and "cannot be had" in other.stderr, other
+
+# Nobody waits any more: what waits for its turn, and what has begun.
+record("long.mscope", f"{programs}/handover", "150000")
+with viewer.Page(malloscope, "long.mscope") as page:
+    answers = {}
+    def ask(name):
+        answers[name] = page.get("api/answer/lifetimes", {"where": name, "asked": name})[0]
+    asking = [threading.Thread(target=ask, args=(f"q{i}",)) for i in range(12)]
+    for thread in asking:
+        thread.start()
+    time.sleep(0.05)
+    for i in range(11):
+        assert page.get("api/leave", {"asked": f"q{i}"})[0] == 200
+    for thread in asking:
+        thread.join()
+    assert answers["q11"] == 200, answers
+    assert sum(status == 410 for status in answers.values()) >= 5, answers
+
+# Bits that have fallen over in the index.
+os.environ["MALLOSCOPE_INDEX"] = "always"
+question = {"metric": "allocated", "from": "10%", "to": "63.2%"}
+def sites():
+    with viewer.Page(malloscope, "long.mscope") as page:
+        head, columns = page.columns("api/sites", question)
+        return head["totals"], {k: list(v) for k, v in columns.items()}
+right = sites()
+index = "long.mscope.index"
+whole = open(index, "rb").read()
+for i in range(16):
+    damaged = bytearray(whole)
+    damaged[len(whole) * (i + 1) // 17] ^= 4
+    open(index, "wb").write(damaged)
+    assert sites() == right, i
+os.remove(index)
+
+# A disk with no room for the index.
+record("small.mscope", f"{programs}/handover", "2000")
+os.mkdir("disk")
+if os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8M", "tmpfs", "disk"],
+                                         capture_output=True).returncode == 0:
+    try:
+        shutil.copy("small.mscope", "disk")
+        os.environ["HOME"] = os.environ["XDG_CACHE_HOME"] = os.path.abspath("disk")
+        space = os.statvfs("disk")
+        with open("disk/filler", "wb") as filler:
+            filler.write(b"x" * (space.f_bavail * space.f_frsize - 4096))
+        with viewer.Page(malloscope, "disk/small.mscope") as page:
+            head, columns = page.columns("api/timeline")
+            assert max(columns["live_max"]) > 0
+        assert not os.path.exists("disk/small.mscope.index")
+    finally:
+        subprocess.run(["umount", "disk"], check=True)
+PYTHON
