@@ -4,7 +4,8 @@
 
     run.py [-n RUNS] [--quick] [--only NAME] [--tools a,b] [--scale S] [--no-file]
 
-`--only reports` for reading long traces (report_speed.py) alone, `--only replay` for replay_speed.py.
+`--only reports` for reading long traces (report_speed.py) alone, `--only replay` for replay_speed.py, `--only viewer` for
+viewer_speed.py.
 
 Every round runs every tool once, in turn, so that a slow phase of the machine
 meets all of them; medians are printed. jemalloc with every allocation sampled
@@ -30,6 +31,7 @@ import time
 
 import replay_speed
 import report_speed
+import viewer_speed
 import workloads
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -283,6 +285,8 @@ def main():
         lines += report_speed.tables(folder, max(1, int(100 * options.scale)), 8 * options.scale)
     if not options.only or "replay" in options.only:
         lines += replay_speed.tables(folder, options.scale)
+    if not options.only or "viewer" in options.only:
+        lines += viewer_speed.tables(folder, options.scale, options.scale >= 1 and not options.quick)
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
                             capture_output=True, text=True).stdout.strip() or "uncommitted"
     today = datetime.date.today().isoformat()

@@ -4,8 +4,8 @@
 //     node bench/viewer_speed.mjs MALLOSCOPE TRACE [--cold]
 //
 // From the command to the figures on the page (with --cold, without an index); from a change of the
-// range, the metric or the stack text to the repainted flame graph; frames while zooming and
-// hovering; and the server's memory. Prints a row of a table for each.
+// range, the metric, the stack text, the size or what is hidden to the repainted flame graph, and to
+// the curve above it if that changes too; frames while zooming and hovering; and the server's memory. Prints a row of a table for each.
 
 import { spawn } from "node:child_process";
 import fs from "node:fs";
@@ -21,9 +21,14 @@ const url = await new Promise((got) => server.stdout.once("data", (text) => got(
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
 const page = await browser.newPage({ viewport: { width: 1600, height: 900 } });
 page.on("pageerror", (error) => console.error(error.message));
-// The flame graph says when it was painted last.
+// The flame graph and the curve say when they were painted last.
 await page.addInitScript(() => {
-  window.painted = 0;
+  window.painted = window.curve = 0;
+  const stroke = CanvasRenderingContext2D.prototype.stroke;
+  CanvasRenderingContext2D.prototype.stroke = function (...words) {
+    if (this.canvas.className !== "flame-canvas") window.curve = performance.now();
+    return stroke.apply(this, words);
+  };
   const write = CanvasRenderingContext2D.prototype.fillText;
   CanvasRenderingContext2D.prototype.fillText = function (...words) {
     if (this.canvas.className === "flame-canvas") window.painted = performance.now();
@@ -50,16 +55,27 @@ try {
   const repaint = (hash) => page.evaluate(async (hash) => {
     const asked = performance.now();
     location.hash = hash;
-    while (window.painted < asked) await new Promise((next) => setTimeout(next, 2));
-    await new Promise((next) => setTimeout(next, 400));  // The last of several paints.
-    return window.painted - asked;
+    while (window.painted < asked) {
+      if (performance.now() - asked > 20_000) throw new Error(`nothing was painted after ${hash}`);
+      await new Promise((next) => setTimeout(next, 2));
+    }
+    await new Promise((next) => setTimeout(next, 2500));  // The last of several paints.
+    return { flame: window.painted - asked, curve: window.curve - asked };
   }, hash);
-  const times = { range: [], metric: [], "stack text": [] };
-  for (let i = 1; i <= 9; ++i) {
-    times.range.push(await repaint(`#view=flame&metric=allocated&from=${i * 5}.3%25&to=${100 - i * 4}.1%25`));
-    times.metric.push(await repaint(`#view=flame&metric=${["live", "peak", "allocations"][i % 3]}&to=${i * 9}.7%25`));
-    times["stack text"].push(await repaint(`#view=flame&where=${["left", "-main", "right or leaf"][i % 3]}&to=${50 + i}.0%25`));
-  }
+  const asked = (i) => ({
+    range: `metric=allocated&from=${i * 5}.3%25&to=${100 - i * 4}.1%25`,
+    metric: `metric=${["live", "peak", "allocations"][i % 3]}&to=${i * 9}.7%25`,
+    "stack text": `where=${["left", "left and right", "right or leaf"][i % 3]}&to=${50 + i}.0%25`,
+    size: `min_size=${[64, 128, 256][i % 3]}&metric=allocated&to=${40 + i}.5%25`,
+    "function that is hidden": `hide=${["left", "right", "leaf"][i % 3]}&to=${30 + i}.5%25`,
+  });
+  const times = {};
+  for (let i = 1; i <= 7; ++i)
+    for (const [what, words] of Object.entries(asked(i))) {
+      const { flame, curve } = await repaint(`#view=flame&${words}`);
+      (times[`${what}: flame graph`] ??= []).push(flame);
+      if (curve > 0) (times[`${what}: curve`] ??= []).push(curve);
+    }
   for (const [what, list] of Object.entries(times)) row(`repaint after another ${what}`, spread(list));
 
   const frames = (what) => page.evaluate(async (what) => {
