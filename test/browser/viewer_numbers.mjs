@@ -68,6 +68,7 @@ const timeline = async (viewer, trace) => {
     const slice = Math.min(slices - 1, Math.round((i * (slices - 1)) / 10));
     const to = `${(slice + 1) / 10}%`;
     const then = cli("report", trace, "--to", to, "--metric", "live", "--by", "site").sites;
+    check(`live bytes at ${to}`, moments[i][1], bytes(then.reduce((sum, row) => sum + row.live_bytes, 0)));
     check(`live blocks at ${to}`, moments[i][2], count(then.reduce((sum, row) => sum + row.live_blocks, 0)));
   }
   for (const by of ["process", "thread", "site"]) {

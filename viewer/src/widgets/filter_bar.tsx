@@ -8,6 +8,7 @@ import { bytesText, durationText, parseBytes, typedBytes } from "../format";
 import { cutTime, metricWords, metricsOf, usePage } from "../page";
 import { shorterNames } from "../labels";
 import { baseName, patternText, shown } from "../safe_text";
+import { wholeTime } from "../time_choice";
 import { type State, isCompared, isFiltered, noFilters } from "../state";
 
 export function FilterBar() {
@@ -115,7 +116,7 @@ export function Chips() {
   return (
     <div class="chips" aria-label="In force" role="group">
       {!whole && (
-        <Chip clear="Look at the whole time" onClear={() => change({ from: null, to: null })}>
+        <Chip clear="Look at the whole time" onClear={() => change(wholeTime(state))}>
           {state.metric === "live" && state.from === null
             ? `at ${durationText(cutTime(trace, state.to ?? 1000))}`
             : `${durationText(cutTime(trace, state.from ?? 0))} to ${durationText(cutTime(trace, state.to ?? 1000))}`}
@@ -154,7 +155,7 @@ export function Chips() {
         </Chip>
       )}
       {anything && (
-        <button type="button" class="small" onClick={() => change(noFilters)}>
+        <button type="button" class="small" onClick={() => change({ ...wholeTime(state), ...noFilters })}>
           Clear all
         </button>
       )}
