@@ -30,6 +30,7 @@ import { Strip } from "./views/strip";
 import { ThreadsView } from "./views/threads";
 import { TimelineView } from "./views/timeline";
 import { FilterBar, FullNames } from "./widgets/filter_bar";
+import { Keys } from "./widgets/keys";
 import { Progress } from "./widgets/progress";
 import { Tabs } from "./widgets/tabs";
 
@@ -178,6 +179,7 @@ function Ready({
           <span class="spacer" />
           <FullNames />
           <Settings />
+          <Keys />
           <ThemeButton theme={theme} setTheme={setTheme} />
         </header>
         <Warnings trace={trace} />

@@ -97,6 +97,10 @@ export class FileSource implements Source {
       return this.data.has(`blocks-${value}`)
         ? null
         : notHere("The single blocks of this site, which is none of the heaviest,").message;
+    if (word === "answer") return this.data.has(`answer-${value}`) ? null : notHere(`The answer "${value}"`).message;
+    if (word === "by")
+      return value === "none" || this.data.has(`timeline-${value}`) ? null : notHere(`The timeline by ${value}`).message;
+    if (word === "range" && this.known?.slices === 0) return notHere("What happened in a part of the time").message;
     return refusalOf(word, value);
   }
 

@@ -5,6 +5,7 @@
 import type { Trace } from "./contract";
 import { durationText } from "./format";
 import { cutTime, metricWords } from "./page";
+import { shown } from "./safe_text";
 import type { State } from "./state";
 
 type Times = Pick<State, "metric" | "from" | "to">;
@@ -49,4 +50,20 @@ export function metricTitle(trace: Trace, state: Times): string {
 export function metricColumn(trace: Trace, state: Times): string {
   const { short, title } = metricWords(state.metric);
   return state.metric === "live" ? endWords(trace, state) : (short ?? title.toLowerCase());
+}
+
+// What is compared with: "before: monday.mscope", or a time of the same recording.
+export function beforeWords(trace: Trace, state: State): string {
+  if (state.base) return shown(trace.base?.name ?? "the other recording");
+  const before = { from: state.before_from, to: state.before_to };
+  return state.metric === "live" && state.before_from === null ? endWords(trace, before) : rangeWords(trace, before);
+}
+
+export function afterWords(trace: Trace, state: State): string {
+  if (state.base) return shown(trace.name ?? "this recording");
+  return isInstant(state) ? endWords(trace, state) : rangeWords(trace, state);
+}
+
+export function comparedWords(trace: Trace, state: State): string {
+  return `Since before (${beforeWords(trace, state)}), after (${afterWords(trace, state)}) has:`;
 }

@@ -81,7 +81,7 @@ function Peak({ sites, q, metric }: { sites: Sites; q: URLSearchParams; metric: 
           chosen={row}
           onChoose={choose}
           sparksOf={q}
-          only={["value", "live_blocks", "allocations", "stacks"]}
+          only={["value", "live_blocks", "allocations", "reallocations", "stacks"]}
         />
       </div>
       {row >= 0 && (

@@ -4,11 +4,13 @@
 
 import { useMemo } from "preact/hooks";
 import { palette } from "../colors";
-import type { Timeline } from "../contract";
+import type { Timeline, Trace } from "../contract";
 import { bytesText } from "../format";
-import { usePage } from "../page";
-import { isFiltered, question, timelessQuestion } from "../state";
+import { metricWords, usePage } from "../page";
+import type { Source } from "../source";
+import { type State, isFiltered, question, timelessQuestion } from "../state";
 import { windowOf, zoomOf } from "../time_choice";
+import { isWholeTime, metricTitle } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { Chips } from "../widgets/filter_bar";
 import { type Curve, TimeChart, byteSteps } from "../widgets/time_chart";
@@ -63,9 +65,16 @@ export function useZoom(): { window: [number, number] | null; zoom: (window: [nu
   return { window, zoom: (to) => change({ zoom: zoomOf(trace, to) }, false) };
 }
 
+// A file cannot tell every metric of a range; then another one is shown until the range is gone.
+function switchedWords(trace: Trace, state: State, source: Source): string | null {
+  if (isWholeTime(state) || state.metric === "live" || !state.metric_was) return null;
+  if (!source.refusal("range", state.metric_was)) return null;
+  return `"${metricWords(state.metric_was).title}" of a range is not in this file: it shows ${metricTitle(trace, state)}`;
+}
+
 export function Strip() {
   const { trace, theme, state, source } = usePage();
-  const remark = source.remark(question(state));
+  const remarks = [switchedWords(trace, state, source), source.remark(question(state))].filter(Boolean);
   const { all, filtered, error, unfiltered } = useTimelines("none");
   const { window, zoom } = useZoom();
   const curves = useMemo(() => {
@@ -100,7 +109,11 @@ export function Strip() {
         {unfiltered && (
           <span class="strip-note" role="status" title={unfiltered}>{`The curve is of everything: ${unfiltered}`}</span>
         )}
-        {remark && <span class="strip-note">{remark}</span>}
+        {remarks.length > 0 && (
+          <span class="strip-note" title={remarks.join("; ")}>
+            {remarks.join("; ")}
+          </span>
+        )}
         <Chips />
         {window && (
           <button type="button" class="small" onClick={() => zoom(null)}>

@@ -52,6 +52,11 @@ export function FrameText({ frame, long, to }: { frame: Frame; long?: boolean; t
   );
 }
 
+// A sentence, in which what stands between backticks is a command.
+export function Words({ text }: { text: string }) {
+  return <>{text.split("`").map((part, i) => (i % 2 ? <code key={i}>{shown(part)}</code> : shown(part)))}</>;
+}
+
 export function ShareBar({ part, whole }: { part: number; whole: number }) {
   const share = whole > 0 ? Math.min(1, Math.max(0, part / whole)) : 0;
   return (
@@ -79,7 +84,7 @@ export function Waiting<T>({
   if (asked.error && !asked.busy)
     return (
       <p class="sentence error" role="alert">
-        {shown(asked.error)}
+        <Words text={asked.error} />
       </p>
     );
   return (

@@ -9,14 +9,25 @@ import { cutTime, metricWords, metricsOf, usePage } from "../page";
 import { shorterNames } from "../labels";
 import { baseName, patternText, shown } from "../safe_text";
 import { wholeTime } from "../time_choice";
+import { isWholeTime } from "../time_words";
 import { type State, isCompared, isFiltered, noFilters } from "../state";
 
 export function FilterBar() {
   const { state, change, trace, source } = usePage();
   const known = metricsOf(trace);
   const metrics = known.includes(state.metric) ? known : [state.metric, ...known];
+  const refused = (metric: string) =>
+    source.refusal("metric", metric) ?? (isWholeTime(state) ? null : source.refusal("range", metric));
   // By name where that tells them apart, else by number.
   const names = new Set(trace.threads.map((t) => t.name));
+  const [types, setTypes] = useState<string[]>([]);
+  const askTypes = () => {
+    if (types.length > 0 || source.refusal("group", "type")) return;
+    source.sites(new URLSearchParams({ metric: "allocated" }), "type", 200).then(
+      (sites) => setTypes(sites.names.name.slice(0, sites.rows - (sites.left_out > 0 ? 1 : 0))),
+      () => {},
+    );
+  };
   const threads = (names.size > 1 ? [...names] : trace.threads.map((t) => String(t.tid))).slice(0, 200);
   return (
     <form class="filters" role="search" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
@@ -31,8 +42,8 @@ export function FilterBar() {
             <option
               key={m}
               value={m}
-              disabled={source.refusal("metric", m) !== null}
-              title={source.refusal("metric", m) ?? undefined}
+              disabled={refused(m) !== null}
+              title={refused(m) ?? undefined}
             >
               {metricWords(m).title}
             </option>
@@ -41,11 +52,11 @@ export function FilterBar() {
       </Field>
       <Typed
         name="where"
-        label="Stack text"
+        label="Stack text (Enter applies it)"
         value={state.where}
         wide="where"
         placeholder="parse and not /^std::/"
-        help="Words that a stack must have: and, or, not, (...), /regular expression/; -word is not word."
+        help="Words that a stack must have: and, or, not, (...), /regular expression/; -word is not word. Enter applies it."
         set={(text) => ({ where: text })}
       />
       <Typed
@@ -82,6 +93,8 @@ export function FilterBar() {
           label="Type"
           value={state.type.join(", ")}
           placeholder="std::string"
+          list={types}
+          onFocus={askTypes}
           set={(text) => ({ type: listed(text) })}
         />
       )}
@@ -208,6 +221,7 @@ function Typed({
   wide = "",
   list,
   wrong,
+  onFocus,
   set,
 }: {
   name: string;
@@ -218,6 +232,7 @@ function Typed({
   wide?: string;
   list?: string[];
   wrong?: (text: string) => string | null;
+  onFocus?: () => void;
   set: (text: string) => Partial<State>;
 }) {
   const { change, source } = usePage();
@@ -255,6 +270,7 @@ function Typed({
         list={list ? `l-${name}` : undefined}
         onFocus={() => {
           pushed.current = false;
+          onFocus?.();
         }}
         onBlur={(event) => {
           if (event.currentTarget.value !== value) send(event.currentTarget.value);
@@ -275,7 +291,7 @@ function Typed({
       />
       {list && (
         <datalist id={`l-${name}`}>
-          {list.map((l) => (
+          {[...new Set(list)].map((l) => (
             <option key={l} value={shown(l)} />
           ))}
         </datalist>
