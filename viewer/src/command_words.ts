@@ -29,5 +29,12 @@ export function pageError(text: string): string {
 // A note of an answer; null if it is about the command line alone.
 export function pageNote(text: string): string | null {
   if (text.startsWith("--")) return null;
-  return text.replace(/--show-suppressed lists them/, "`malloscope leaks TRACE --show-suppressed` lists them");
+  return commands(text);
+}
+
+// What only the command line can do, with the whole command.
+export function commands(text: string): string {
+  return text
+    .replace(/--repeat (\d+) tells/, "`malloscope replay TRACE --repeat $1` tells")
+    .replace(/--show-suppressed lists them/, "`malloscope leaks TRACE --show-suppressed` lists them");
 }

@@ -64,7 +64,8 @@ export function timelineOf(columns: Columns): c.Timeline {
     blocks: numbers("blocks"),
     allocations: numbers("allocations"),
     allocated: numbers("allocated"),
-    frees: numbers("frees"),
+    // Of a part of the stacks a slice can have a number below zero that went around.
+    frees: numbers("frees").map((n) => (n > Number.MAX_SAFE_INTEGER ? 0 : n)),
     rss_time: numbers("rss_time"),
     rss: numbers("rss"),
     vm_time: numbers("vm_time"),

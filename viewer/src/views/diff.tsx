@@ -94,11 +94,14 @@ export function DiffView() {
       </div>
       {!compared ? (
         <p class="sentence">
-          {trace.base
-            ? `Nothing is compared yet. Choose two instants of this recording (what is live at each), two ranges of its time (what was allocated in each), or ${shown(trace.base.name)}, the recording that was given as the one before.`
-            : "Nothing is compared yet. Choose two instants of this recording (what is live at each) or two ranges of its time (what was allocated in each). Another recording can be compared with this one after "}
-          {!trace.base && <code>malloscope view AFTER --base BEFORE</code>}
-          {!trace.base && "."}
+          Nothing is compared yet. Choose two instants of this recording (what is live at each), two ranges of its time
+          (what was allocated in each)
+          {trace.base ? `, or ${shown(trace.base.name)}, the recording from before` : ""}.{" "}
+          {!trace.base && (
+            <>
+              <code>malloscope view AFTER --base BEFORE</code> compares two recordings.
+            </>
+          )}
         </p>
       ) : (
         <Waiting asked={asked} what="Comparing">
@@ -180,7 +183,10 @@ function Changes({ sites, before, after }: { sites: Sites; before: string; after
           sparksOf={null}
           only={["before", "value", "live_blocks", "allocations", "reallocations", "stacks"]}
           chosen={row}
-          onChoose={(r) => change({ site: state.site === sites.id[r] ? null : sites.id[r]! })}
+          onChoose={(r) =>
+            !(sites.left_out > 0 && r === sites.rows - 1) &&
+            change({ site: state.site === sites.id[r] ? null : sites.id[r]! })
+          }
         />
       </div>
       {row >= 0 && (

@@ -72,7 +72,12 @@ function Leaks({ answer }: { answer: Answer }) {
 function LeakTable({ table, groups, by }: { table: AnswerTable; groups: LeakGroups; by: string }) {
   const { state, change } = usePage();
   const columns = useMemo(
-    () => tableColumns(groups.table, ["share"]).map((c) => (spares[c.key] ? { ...c, spare: spares[c.key]! } : c)),
+    () =>
+      tableColumns(groups.table, ["share"]).map((c) => ({
+        ...c,
+        ...(c.key === "frame" ? { width: "minmax(190px, 3fr)" } : {}),
+        ...(spares[c.key] ? { spare: spares[c.key]! } : {}),
+      })),
     [groups],
   );
   const chosen = Math.min(state.row ?? 0, groups.rowsOf.length - 1);

@@ -53,7 +53,9 @@ function Peak({ sites, q, metric }: { sites: Sites; q: URLSearchParams; metric: 
   const title = metricTitle(trace, { ...state, metric });
   const when = metric === "live" ? title.replace(/^Live/, "live") : title.replace(/^Live /, "");
   const row = state.site === null ? -1 : sites.id.indexOf(state.site);
-  const choose = (r: number) => change({ site: r >= 0 && state.site !== sites.id[r] ? sites.id[r]! : null });
+  const others = sites.left_out > 0 ? sites.rows - 1 : -1;
+  const choose = (r: number) =>
+    r !== others && change({ site: r >= 0 && state.site !== sites.id[r] ? sites.id[r]! : null });
   return (
     <div class="split">
       <div class="main">

@@ -4,6 +4,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { palette } from "../colors";
+import { commands } from "../command_words";
 import type { Replay } from "../contract";
 import { axisTime, bytesText, durationText, grouped, roundStep, threeDigits } from "../format";
 import { usePage } from "../page";
@@ -20,7 +21,7 @@ import {
 } from "../replay_results";
 import { shown } from "../safe_text";
 import { useAnswer } from "../use_answer";
-import { Choice, Waiting } from "../widgets/bits";
+import { Choice, Waiting, Words } from "../widgets/bits";
 import { LineChart, type Tick } from "../widgets/line_chart";
 import { type TableColumn, VirtualTable } from "../widgets/virtual_table";
 
@@ -91,7 +92,9 @@ function Replayed({ replay }: { replay: Replay }) {
   const advice = typeof replay.advice === "string" ? replay.advice : (replay.advice as { text?: string } | null)?.text;
   return (
     <>
-      <p class="headline">{shown(advice ?? `Replayed: ${replay.process ?? "the recorded calls"}`)}</p>
+      <p class="headline">
+        <Words text={commands(advice ?? `Replayed: ${replay.process ?? "the recorded calls"}`)} />
+      </p>
       <VirtualTable label="Allocators" columns={columns} count={setups.length} tallest={14} />
       <MemoryOverTime replay={replay} setups={setups} />
       <div class="side-by-side">

@@ -150,7 +150,7 @@ export function FlameGraph({
           label={`Flame graph, ${title}: ${amountText(flame.total, flame.unit)} in ${countText(tree.count, "node", "nodes")}.`}
         />
       </div>
-      <FlameLegend flame={flame} modules={colours.modules} />
+      <FlameLegend flame={flame} by={by} modules={colours.modules} />
       <HeaviestNodes flame={flame} own={own} title={title} />
       {menu && (
         <Menu
@@ -184,7 +184,15 @@ export function FlameGraph({
   );
 }
 
-function FlameLegend({ flame, modules }: { flame: Flame; modules: { name: string; fill: string }[] }) {
+function FlameLegend({
+  flame,
+  by,
+  modules,
+}: {
+  flame: Flame;
+  by: "after" | "before";
+  modules: { name: string; fill: string }[];
+}) {
   const { theme, state, trace } = usePage();
   const p = palette(theme);
   const swatch = (fill: string, text: string) => (
@@ -203,6 +211,7 @@ function FlameLegend({ flame, modules }: { flame: Flame; modules: { name: string
               swatch(p.heat[i]!, t),
             )
           : modules.map((m) => swatch(m.fill, shown(baseName(m.name))))}
+      {flame.before_of && by === "after" && <span>What is gone has no width here: choose the width of before.</span>}
       <span class="hint">Click zooms, wheel zooms, drag pans, right-click for more</span>
     </div>
   );

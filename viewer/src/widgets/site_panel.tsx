@@ -21,6 +21,9 @@ export function stackText(frames: Frame[]): string {
     .join("\n");
 }
 
+// From here on, sites are of the recording that is compared with alone: their blocks cannot be asked for.
+const onlyBefore = 2 ** 31;
+
 export function SitePanel({
   site,
   frame,
@@ -46,9 +49,11 @@ export function SitePanel({
         </button>
       </header>
       <div class="panel-actions">
-        <button type="button" class="small" onClick={() => change({ view: "blocks", site })}>
-          Its blocks
-        </button>
+        {site < onlyBefore && (
+          <button type="button" class="small" onClick={() => change({ view: "blocks", site })}>
+            Its blocks
+          </button>
+        )}
         <button
           type="button"
           class="small"
