@@ -88,12 +88,12 @@ function KeysDialog({ onClose }: { onClose: () => void }) {
           event.stopPropagation();
         }}
       >
-        <header>
+        <div class="keys-head">
           <h2>Keys</h2>
           <button type="button" class="close" ref={close} aria-label="Close" onClick={onClose}>
             {"\u00d7"}
           </button>
-        </header>
+        </div>
         {keys.map(([where, list]) => (
           <table key={where}>
             <caption>{where}</caption>

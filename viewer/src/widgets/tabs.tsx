@@ -7,6 +7,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 export interface Tab {
   key: string;
   title: string;
+  refusal?: string | null; // Why it cannot be chosen now.
 }
 
 export function Tabs({
@@ -43,11 +44,12 @@ export function Tabs({
     look();
   }, [chosen, tabs]);
   const keyDown = (event: KeyboardEvent) => {
-    const at = tabs.findIndex((t) => t.key === chosen);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    const open = tabs.filter((t) => !t.refusal || t.key === chosen);
+    const at = open.findIndex((t) => t.key === chosen);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: open.length - 1 }[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    const next = tabs[(to + tabs.length) % tabs.length]!;
+    const next = open[(to + open.length) % open.length]!;
     onChoose(next.key);
     document.getElementById(`tab-${next.key}`)?.focus();
   };
@@ -63,6 +65,8 @@ export function Tabs({
             aria-selected={t.key === chosen}
             aria-controls={panel}
             tabIndex={t.key === chosen ? 0 : -1}
+            disabled={!!t.refusal && t.key !== chosen}
+            title={t.refusal ?? undefined}
             onClick={() => onChoose(t.key)}
           >
             {t.title}
