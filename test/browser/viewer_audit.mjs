@@ -85,6 +85,26 @@ async function audits(browser, url) {
   }
 }
 
+// In a narrow window everything has a place, and what does not fit can be scrolled to.
+async function narrow(browser, url) {
+  const viewer = await Viewer.open(browser, url, "", { viewport: { width: 480, height: 800 } });
+  for (const [key] of tabs) {
+    await viewer.go(`view=${key}`);
+    const found = await viewer.page.evaluate(() => {
+      const name = document.querySelector(".trace-name").getBoundingClientRect();
+      const tab = document.querySelector("[aria-selected=true]").getBoundingClientRect();
+      return {
+        wide: document.scrollingElement.scrollWidth > innerWidth,
+        name: name.width > 20 && name.right <= innerWidth,
+        tab: tab.left >= 0 && tab.right <= innerWidth,
+        hint: /more-(left|right)/.test(document.querySelector(".tabs").className),
+      };
+    });
+    check(`${key} in a narrow window`, found, { wide: false, name: true, tab: true, hint: true });
+  }
+  await viewer.close();
+}
+
 // What has the focus, as it is called.
 const focused = (viewer) =>
   viewer.page.evaluate(() => {
@@ -204,6 +224,7 @@ await finish(async () => {
   const began = Date.now();
   await audits(browser, url);
   if (process.env.MSCOPE_VERBOSE) console.log("audits", Date.now() - began, "ms");
+  await narrow(browser, url);
   const viewer = await Viewer.open(browser, url);
   await keys(viewer);
   if (process.env.MSCOPE_VERBOSE) console.log("all", Date.now() - began, "ms");

@@ -181,6 +181,12 @@ const peak = async (viewer, trace) => {
   // The areas hold the same: each names a site, and says what it holds.
   const areas = await viewer.page.$$eval(".treemap-cell", (all) => all.map((e) => e.title.split("\n")[1]));
   const amounts = new Set(told.map((row) => `${bytes(row.peak_bytes)}, ${percent(row.peak_bytes, totals.peak_bytes)}`));
+  const outside = await viewer.page.$$eval(".treemap-cell, .treemap-group", (all) => {
+    const frame = document.querySelector(".treemap").getBoundingClientRect();
+    const boxes = all.map((e) => e.getBoundingClientRect());
+    return boxes.filter((b) => b.right > frame.right + 1 || b.bottom > frame.bottom + 1).length;
+  });
+  check("no area sticks out", outside, 0);
   check("areas of the peak", areas.length > 0 && areas.filter((a) => a.includes(",")).every((a) => amounts.has(a)));
 };
 

@@ -300,6 +300,8 @@ async function sites(viewer) {
   await viewer.page.locator(".rows [role=row]").first().click();
   await viewer.settled();
   check("a site is chosen", /^\d+$/.test(viewer.words().site ?? ""));
+  const cut = await viewer.page.$eval(".view .table-body", (e) => e.scrollWidth > e.clientWidth);
+  check("no column is cut beside a site", cut, false);
   const top = told[0];
   const stacks = await viewer.page.$$eval(".panel details", (all) =>
     all.map((d) => [d.querySelector("b").textContent, d.querySelector("li .frame").title.split("\n")[0]]),

@@ -57,7 +57,7 @@ const metricTitles: Record<string, MetricWords> = {
   calls: { title: "Calls", says: "allocations and reallocations" },
   temporary: { title: "Temporary", says: "freed before the thread's next allocation" },
   leaked: { title: "Leaked", says: "allocated in the range and still live at its end" },
-  lifetime: { title: "Lifetime, summed up", short: "lifetime", says: "how long blocks live: the sum over all of them" },
+  lifetime: { title: "Sum of lifetimes", short: "lifetimes", says: "how long blocks live: the sum over all of them" },
   overhead: { title: "Overhead", says: "what the allocator adds to what was asked for" },
   "allocator-time": { title: "Allocator time", says: "time inside the allocator's calls" },
 };

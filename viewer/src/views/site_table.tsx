@@ -7,7 +7,7 @@ import type { Frame, Sites, Unit } from "../contract";
 import { amountText, changeText, grouped } from "../format";
 import { usePage } from "../page";
 import { FrameText, ShareBar } from "../widgets/bits";
-import { endWords, isWholeTime } from "../time_words";
+import { endWords, isWholeTime, rangeWords } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { Sparkline, thinned } from "../widgets/sparkline";
 import { type TableColumn, VirtualTable } from "../widgets/virtual_table";
@@ -166,19 +166,20 @@ export function SiteTable({
     if (by === "function")
       add("cumulative", "with callees", sites.unit, "What the function and all that it calls hold together");
     const end = endWords(trace, state);
+    const within = isWholeTime(state) ? "" : ` from ${rangeWords(trace, state)}`;
     const asked = sites.metric ?? state.metric;
-    if (asked !== "peak") add("peak", "at peak", "bytes", "Live when the heap was largest", 8);
+    if (asked !== "peak") add("peak", "at peak", "bytes", `Live when the heap was largest${within}`, 8);
     if (asked !== "live") add("live", end, "bytes", `Bytes live ${end}`, 9);
     add("live_blocks", `blocks ${end}`, "count", `Blocks live ${end}`, 4);
-    if (asked !== "allocated") add("allocated", "allocated", "bytes", "The sum of all allocations", 7);
-    if (asked !== "allocations") add("allocations", "allocations", "count", "Blocks that were made", 6);
+    if (asked !== "allocated") add("allocated", "allocated", "bytes", `The sum of all allocations${within}`, 7);
+    if (asked !== "allocations") add("allocations", "allocations", "count", `Blocks that were made${within}`, 6);
     if (numbers("reallocations").some((n) => n > 0))
       add("reallocations", "reallocs", "count", "Blocks that were made larger or smaller: their bytes count as allocated", 2);
     if (asked !== "temporary")
       add("temporary", "temporary", "count", "Freed before the thread's next allocation", 3);
     add("stacks", "stacks", "count", "Ways that lead here", 1);
     return list;
-  }, [sites, by, value, all, sparks, busy, state.to]);
+  }, [sites, by, value, all, sparks, busy, state.from, state.to]);
   const usual = sites.columns.has("before") ? "-change" : "-value";
   const sortBy = (sort: string) => {
     const key = sort.replace(/^-/, "");

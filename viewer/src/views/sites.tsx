@@ -52,7 +52,9 @@ export function SitesWithPanel({ sites, by, q }: { sites: Sites; by: string; q: 
           {sites.left_out > 0
             ? `; ${countText(sites.left_out, "lighter one is", "lighter ones are")} together in the last row`
             : ""}
-          {`; ${by}s with none of it are not listed`}
+          {by === "function"
+            ? "; functions that hold none of it, nor by what they call, are not listed"
+            : `; ${by}s with none of it are not listed`}
         </p>
         <SiteTable
           sites={sites}

@@ -7,6 +7,7 @@ import { palette } from "../colors";
 import type { Timeline, Trace } from "../contract";
 import { bytesText } from "../format";
 import { metricWords, usePage } from "../page";
+import { shown } from "../safe_text";
 import type { Source } from "../source";
 import { type State, isFiltered, question, timelessQuestion } from "../state";
 import { windowOf, zoomOf } from "../time_choice";
@@ -107,7 +108,9 @@ export function Strip() {
     <section class="strip" aria-label="Timeline">
       <div class="strip-chips">
         {unfiltered && (
-          <span class="strip-note" role="status" title={unfiltered}>{`The curve is of everything: ${unfiltered}`}</span>
+          <span class="strip-note" role="status" title={shown(unfiltered)}>
+            {`The curve is of everything: ${shown(unfiltered)}`}
+          </span>
         )}
         {remarks.length > 0 && (
           <span class="strip-note" title={remarks.join("; ")}>

@@ -38,7 +38,12 @@ export function TimelineView() {
   return (
     <div class="view scrolls">
       <div class="toolbar">
-        <Choice label="Live bytes by" value={state.by} onChange={(by) => change({ by })} options={ways.map(([by, title]) => [by, title, source.refusal("by", by)] as const)} />
+        <Choice
+          label="Live bytes by"
+          value={state.by}
+          onChange={(by) => change({ by })}
+          options={ways.map(([by, title]) => [by, title, source.refusal("by", by)] as const)}
+        />
         {state.by === "none" && !isFiltered(state) && asked.value && asked.value.vm_size.length > 0 && (
           <label class="check">
             <input type="checkbox" checked={vm} onChange={(e) => setVm(e.currentTarget.checked)} />
@@ -202,41 +207,41 @@ function GroupTable({ timeline, stacked }: { timeline: Timeline; stacked: boolea
     const moments = Array.from({ length: 11 }, (_, i) => Math.min(n - 1, Math.round((i * (n - 1)) / 10)));
     return (
       <div class="unseen">
-      <table>
-        <caption>The heap at eleven moments</caption>
-        <thead>
-          <tr>
-            <th>Time</th>
-            <th>Live bytes</th>
-            <th>Live blocks</th>
-          </tr>
-        </thead>
-        <tbody>
-          {moments.map((i) => (
-            <tr key={i}>
-              <th scope="row">{durationText(timeline.time[i + 1]!)}</th>
-              <td>{bytesText(timeline.live[i] ?? 0)}</td>
-              <td>{grouped(timeline.blocks[i] ?? 0)}</td>
+        <table>
+          <caption>The heap at eleven moments</caption>
+          <thead>
+            <tr>
+              <th>Time</th>
+              <th>Live bytes</th>
+              <th>Live blocks</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {moments.map((i) => (
+              <tr key={i}>
+                <th scope="row">{durationText(timeline.time[i + 1]!)}</th>
+                <td>{bytesText(timeline.live[i] ?? 0)}</td>
+                <td>{grouped(timeline.blocks[i] ?? 0)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
       </div>
     );
   }
   return (
     <div class="unseen">
-    <table>
-      <caption>{`Highest live bytes by ${timeline.by}`}</caption>
-      <tbody>
-        {timeline.groups.map((g, k) => (
-          <tr key={k}>
-            <th scope="row">{shown(g.name)}</th>
-            <td>{bytesText(timeline.group_live.subarray(k * n, (k + 1) * n).reduce((a, b) => Math.max(a, b), 0))}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      <table>
+        <caption>{`Highest live bytes by ${timeline.by}`}</caption>
+        <tbody>
+          {timeline.groups.map((g, k) => (
+            <tr key={k}>
+              <th scope="row">{shown(g.name)}</th>
+              <td>{bytesText(timeline.group_live.subarray(k * n, (k + 1) * n).reduce((a, b) => Math.max(a, b), 0))}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </div>
   );
 }
