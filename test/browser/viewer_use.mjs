@@ -133,6 +133,7 @@ async function filters(viewer) {
     ["where", "main and not /^_?dl_/"],
     ["thread", /\((\d+)\)/.exec(thread)?.[1] ?? thread],
     ["module", library.split("/").pop()],
+    ["module", "libstdc++.so.6"], // Known, and no regular expression.
     ["min_size", "64"],
     ["max_size", "1023"],
   ];

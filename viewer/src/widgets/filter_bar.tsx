@@ -10,6 +10,7 @@ import { shorterNames } from "../labels";
 import { baseName, patternText, shown } from "../safe_text";
 import { wholeTime } from "../time_choice";
 import { isWholeTime } from "../time_words";
+import { patternsOf, typedText } from "../typed_list";
 import { type State, isCompared, isFiltered, noFilters } from "../state";
 
 export function FilterBar() {
@@ -24,11 +25,15 @@ export function FilterBar() {
   const askTypes = () => {
     if (types.length > 0 || source.refusal("group", "type")) return;
     source.sites(new URLSearchParams({ metric: "allocated" }), "type", 200).then(
-      (sites) => setTypes(sites.names.name.slice(0, sites.rows - (sites.left_out > 0 ? 1 : 0))),
+      (sites) => {
+        const named = sites.names.name.slice(0, sites.rows - (sites.left_out > 0 ? 1 : 0));
+        setTypes(named.filter((type) => type !== "(unknown)"));
+      },
       () => {},
     );
   };
   const threads = (names.size > 1 ? [...names] : trace.threads.map((t) => String(t.tid))).slice(0, 200);
+  const modules = trace.modules.slice(0, 300).map(baseName);
   return (
     <form class="filters" role="search" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
       <Field label="Metric" wide="metric">
@@ -62,10 +67,10 @@ export function FilterBar() {
       <Typed
         name="thread"
         label="Thread"
-        value={state.thread.join(", ")}
+        value={typedText(state.thread)}
         placeholder="name or number"
         list={threads}
-        set={(text) => ({ thread: listed(text) })}
+        set={(text) => ({ thread: patternsOf(text, threads) })}
       />
       <Field label="Process" wide="process">
         <select
@@ -82,20 +87,20 @@ export function FilterBar() {
       <Typed
         name="module"
         label="Module"
-        value={state.module.join(", ")}
+        value={typedText(state.module)}
         placeholder="libfoo"
-        list={trace.modules.slice(0, 300).map(baseName)}
-        set={(text) => ({ module: listed(text) })}
+        list={modules}
+        set={(text) => ({ module: patternsOf(text, modules) })}
       />
       {trace.types !== false && (
         <Typed
           name="type"
           label="Type"
-          value={state.type.join(", ")}
+          value={typedText(state.type)}
           placeholder="std::string"
           list={types}
           onFocus={askTypes}
-          set={(text) => ({ type: listed(text) })}
+          set={(text) => ({ type: patternsOf(text, types) })}
         />
       )}
       <Typed
@@ -194,13 +199,6 @@ export function FullNames() {
 function chipName(pattern: string): string {
   const forms = shorterNames(patternText(pattern));
   return forms[1] ?? forms[0]!;
-}
-
-function listed(text: string): string[] {
-  return text
-    .split(",")
-    .map((t) => t.trim())
-    .filter(Boolean);
 }
 
 function Field({ label, wide, children }: { label: string; wide: string; children: ComponentChildren }) {
