@@ -42,7 +42,36 @@ async function compare(browser, trace, file) {
   // What a file cannot know is said.
   await viewer.go("#view=sites&metric=lifetime");
   check(`${trace}: names the way to what is not in it`, (await viewer.text(".view")).includes("malloscope view"));
+  check(`${trace}: what is not in it is not offered`, await offered(viewer), ["lifetime", "thread", "size", "type"]);
+  // The peak of a range is not in the file: then it is what was allocated, until the range is gone.
+  await viewer.go("#view=overview");
+  const box = await viewer.page.locator(".strip .u-over").boundingBox();
+  await viewer.page.mouse.move(box.x + box.width * 0.3, box.y + 40);
+  await viewer.page.mouse.down();
+  for (const part of [0.4, 0.5, 0.6]) await viewer.page.mouse.move(box.x + box.width * part, box.y + 40);
+  await viewer.page.mouse.up();
+  await viewer.settled();
+  check(`${trace}: a range has no peak`, viewer.words().metric, "allocated");
+  check(`${trace}: which is said`, /^"Live at the peak" of a range is not in/.test(await viewer.text(".strip-note")));
+  check(`${trace}: no view fails`, await viewer.texts("[role=alert]"), []);
+  for (const title of ["Flame graph", "Sites", "Peak", "Timeline", "Diff"]) {
+    await viewer.tab(title);
+    check(`${trace}: ${title} of a range`, await viewer.texts("[role=alert]"), []);
+  }
+  const closed = await viewer.texts("[role=tab]:disabled");
+  check(`${trace}: views of the whole alone`, closed, ["Leaks", "Sizes", "Lifetimes", "Threads", "More"]);
+  await viewer.page.getByRole("button", { name: "Look at the whole time" }).click();
+  await viewer.settled();
+  check(`${trace}: the peak is back`, viewer.words().metric, undefined);
   await viewer.close();
+}
+
+// Metrics and groupings that cannot be chosen, of those that cannot be known.
+async function offered(viewer) {
+  await viewer.go("#view=sites");
+  const metrics = await viewer.page.$$eval("#f-metric option:disabled", (all) => all.map((o) => o.value));
+  const groups = await viewer.texts(".view .choice button:disabled");
+  return [...metrics.filter((m) => m === "lifetime"), ...groups];
 }
 
 await finish(async () => {

@@ -29,24 +29,32 @@ const metrics = { peak: "peak_bytes", live: "live_bytes", allocated: "allocated_
 export const amountOf = (metric) => (row) => row[metrics[metric] ?? metric];
 export const textOf = (metric) => (metrics[metric] ? bytes : metric === "lifetime" ? duration : count);
 
-// Headings of the page that are figures of a report.
-const columns = {
-  "at peak": ["peak_bytes", bytes],
-  live: ["live_bytes", bytes],
-  "live blocks": ["live_blocks", count],
-  allocated: ["allocated_bytes", bytes],
-  allocations: ["allocations", count],
-  temporary: ["temporary", count],
-  stacks: ["stacks", count],
-};
+// Headings of the page that are figures of a report. What is live says when.
+const columns = [
+  [/^at peak$/, "peak_bytes", bytes],
+  [/^at (the end|[\d.]+ \w+)$/, "live_bytes", bytes],
+  [/^blocks at (the end|[\d.]+ \w+)$/, "live_blocks", count],
+  [/^allocated$/, "allocated_bytes", bytes],
+  [/^allocations$/, "allocations", count],
+  [/^reallocs$/, "reallocations", count],
+  [/^temporary$/, "temporary", count],
+  [/^stacks$/, "stacks", count],
+];
+const columnOf = (head) => columns.find(([title]) => title.test(head));
 
 function asWords(row, heads, name) {
-  return [...heads.map((head) => columns[head][1](row[columns[head][0]])), name].join(" | ");
+  return [
+    ...heads.map((head) => {
+      const [, key, text] = columnOf(head);
+      return text(row[key]);
+    }),
+    name,
+  ].join(" | ");
 }
 
 // Every row of a table is a row of the report, with each of its figures, and none is missing.
 export function sameRows(what, found, wanted, by = "site") {
-  const heads = Object.keys(columns).filter((head) => head in (found[0] ?? {}));
+  const heads = Object.keys(found[0] ?? {}).filter(columnOf);
   check(`${what}: figures beside each site`, heads.length >= (by === "peak" ? 4 : 6));
   const key = by === "peak" ? "site" : by;
   const on = found.map((row) => [...heads.map((head) => row[head]), row[key]].join(" | "));
@@ -61,7 +69,7 @@ export async function sameSites(what, viewer, trace, words, by = "site") {
   const caption = await viewer.text(".view .caption");
   const sum = told.reduce((all, row) => all + amountOf(metric)(row), 0);
   const many = `${count(told.length)} ${told.length === 1 ? by : `${by}s`}`;
-  const wanted = `${textOf(metric)(sum)} in ${many}`;
+  const wanted = `${textOf(metric)(sum)} in ${many}; ${by}s with none of it are not listed`;
   if (told.length === 0) {
     const filtered = Object.keys(words).some((word) => options[word] && word !== "metric");
     const nothing = filtered ? "Nothing is left by these filters." : "Nothing of this metric was recorded.";

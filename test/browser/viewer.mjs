@@ -52,7 +52,7 @@ export function cli(...words) {
 export async function serve(trace, ...options) {
   const server = spawn(malloscope, ["view", trace, "--no-open", ...options], { stdio: ["ignore", "pipe", "inherit"] });
   running.push(() => server.kill());
-  for await (const line of server.stdout) return String(line).trim();
+  for await (const line of server.stdout) return String(line).trim().split("#")[0];
   throw new Error(`malloscope view ${trace} printed no address`);
 }
 

@@ -46,6 +46,9 @@ async function audits(browser, url) {
   const views = [
     ...tabs.map(([key]) => `view=${key}`),
     "view=timeline&by=site",
+    "view=leaks&leaks_by=site",
+    "view=overview&metric=live&to=40%25",
+    "view=peak&metric=live&to=40%25",
     "view=diff&metric=live&before_to=30%25&to=90%25",
     "view=flame&metric=live&before_to=30%25&to=90%25",
     "view=flame&metric=allocated&colour=severity&where=main&from=10%25&to=80%25",
@@ -59,6 +62,8 @@ async function audits(browser, url) {
     for (const view of views) {
       await viewer.go(view);
       await audit(viewer, `${view}, ${colorScheme}`);
+      const beyond = () => document.scrollingElement.scrollHeight - innerHeight;
+      check(`${view} does not make the window scroll`, (await viewer.page.evaluate(beyond)) <= 0);
     }
     // What opens when something is chosen.
     await viewer.go("view=sites&metric=allocated");
@@ -73,8 +78,31 @@ async function audits(browser, url) {
     await viewer.go("view=flame");
     await viewer.page.locator(".flame-host").click({ button: "right", position: { x: 300, y: 30 } });
     await audit(viewer, `a menu, ${colorScheme}`);
+    await viewer.go("view=overview");
+    await viewer.page.getByRole("button", { name: "Keys" }).click();
+    await audit(viewer, `the keys, ${colorScheme}`);
     await viewer.close();
   }
+}
+
+// In a narrow window everything has a place, and what does not fit can be scrolled to.
+async function narrow(browser, url) {
+  const viewer = await Viewer.open(browser, url, "", { viewport: { width: 480, height: 800 } });
+  for (const [key] of tabs) {
+    await viewer.go(`view=${key}`);
+    const found = await viewer.page.evaluate(() => {
+      const name = document.querySelector(".trace-name").getBoundingClientRect();
+      const tab = document.querySelector("[aria-selected=true]").getBoundingClientRect();
+      return {
+        wide: document.scrollingElement.scrollWidth > innerWidth,
+        name: name.width > 20 && name.right <= innerWidth,
+        tab: tab.left >= 0 && tab.right <= innerWidth,
+        hint: /more-(left|right)/.test(document.querySelector(".tabs").className),
+      };
+    });
+    check(`${key} in a narrow window`, found, { wide: false, name: true, tab: true, hint: true });
+  }
+  await viewer.close();
 }
 
 // What has the focus, as it is called.
@@ -196,6 +224,7 @@ await finish(async () => {
   const began = Date.now();
   await audits(browser, url);
   if (process.env.MSCOPE_VERBOSE) console.log("audits", Date.now() - began, "ms");
+  await narrow(browser, url);
   const viewer = await Viewer.open(browser, url);
   await keys(viewer);
   if (process.env.MSCOPE_VERBOSE) console.log("all", Date.now() - began, "ms");

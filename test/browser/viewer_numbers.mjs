@@ -68,6 +68,7 @@ const timeline = async (viewer, trace) => {
     const slice = Math.min(slices - 1, Math.round((i * (slices - 1)) / 10));
     const to = `${(slice + 1) / 10}%`;
     const then = cli("report", trace, "--to", to, "--metric", "live", "--by", "site").sites;
+    check(`live bytes at ${to}`, moments[i][1], bytes(then.reduce((sum, row) => sum + row.live_bytes, 0)));
     check(`live blocks at ${to}`, moments[i][2], count(then.reduce((sum, row) => sum + row.live_blocks, 0)));
   }
   for (const by of ["process", "thread", "site"]) {
@@ -143,6 +144,27 @@ const leaks = async (viewer, trace) => {
       frameTitle(l),
     ]),
   );
+  // Beside the table, how the program got there; in sight, and in the address.
+  if (rows.length > 1) await viewer.page.locator(".rows [role=row]").nth(1).click();
+  check("the row in the address", viewer.words().row, rows.length > 1 ? "1" : undefined);
+  const panel = await viewer.page.locator(".panel .frames").first().boundingBox();
+  check("the stack is in sight", panel.y > 0 && panel.y + 60 < 768 && panel.x + panel.width <= 1366);
+  const first = viewer.page.locator(".panel .frames .frame").first();
+  check("the stack of the row", await first.getAttribute("title"), frameTitle(told.leaks[Math.min(1, rows.length - 1)]));
+
+  await viewer.choose("By", "site");
+  const sums = new Map();
+  for (const l of told.leaks) {
+    const was = sums.get(frameTitle(l)) ?? [0, 0, 0];
+    sums.set(frameTitle(l), [was[0] + l.bytes, was[1] + l.blocks, was[2] + 1]);
+  }
+  check(
+    "leaks by site",
+    (await viewer.rows("leaks by site")).map((r) => [r["leaked by"], r.bytes, r.share, r.blocks].join(" | ")).sort(),
+    [...sums].map(([f, [b, n]]) => [f, bytes(b), percent(b, t.bytes), count(n)].join(" | ")).sort(),
+  );
+  if (t.ignored_blocks)
+    check("what is ignored", (await viewer.text(".notes")).includes("malloscope leaks TRACE --show-suppressed lists"));
 };
 
 const peak = async (viewer, trace) => {
@@ -159,6 +181,12 @@ const peak = async (viewer, trace) => {
   // The areas hold the same: each names a site, and says what it holds.
   const areas = await viewer.page.$$eval(".treemap-cell", (all) => all.map((e) => e.title.split("\n")[1]));
   const amounts = new Set(told.map((row) => `${bytes(row.peak_bytes)}, ${percent(row.peak_bytes, totals.peak_bytes)}`));
+  const outside = await viewer.page.$$eval(".treemap-cell, .treemap-group", (all) => {
+    const frame = document.querySelector(".treemap").getBoundingClientRect();
+    const boxes = all.map((e) => e.getBoundingClientRect());
+    return boxes.filter((b) => b.right > frame.right + 1 || b.bottom > frame.bottom + 1).length;
+  });
+  check("no area sticks out", outside, 0);
   check("areas of the peak", areas.length > 0 && areas.filter((a) => a.includes(",")).every((a) => amounts.has(a)));
 };
 
@@ -252,16 +280,48 @@ const diff = async (viewer, trace) => {
     /: ([\d.]+ \w+) before \(.*?\), ([\d.]+ \w+) after \(.*?\), ([+-]?[\d.]+ \w+)\./.exec(caption)?.slice(1),
     [bytes(before.live_bytes), bytes(after.live_bytes), signed(change)],
   );
-  const rows = (await viewer.rows("Changes by site")).filter((r) => r.status !== "same");
-  check(
-    "changes",
-    rows.map((r) => [r.change, r.status, r.before, r.after, r.site].join(" | ")).sort(),
-    told.sites
-      .filter((s) => s.change !== 0)
-      .map((s) => [signed(s.change), s.status, bytes(s.was), bytes(s.is), frameTitle(s)].join(" | "))
-      .sort(),
-  );
+  await sameChanges("changes", viewer, told.sites);
+  const same = Number(/([\d,]+) unchanged/.exec(caption)[1]);
+  if (same === 0) return;
+  await viewer.page.getByLabel("unchanged too").click();
+  await viewer.settled();
+  check("unchanged ones", (await viewer.rows("Changes by site")).filter((r) => r.status === "same").length, same);
 };
+
+// Those that changed, the largest change first.
+async function sameChanges(what, viewer, sites) {
+  const changed = sites.filter((s) => s.change !== 0);
+  if (changed.length === 0) return check(what, await viewer.text(".view .sentence"), "No site has changed.");
+  const rows = await viewer.rows("Changes by site");
+  check(
+    what,
+    rows.map((r) => [r.change, r.status, r.before, r.after, r.site].join(" | ")).sort(),
+    changed.map((s) => [signed(s.change), s.status, bytes(s.was), bytes(s.is), frameTitle(s)].join(" | ")).sort(),
+  );
+  const sizes = changed.map((s) => Math.abs(s.change)).sort((a, b) => b - a);
+  check(
+    `${what}: the largest first`,
+    rows.map((r) => r.change.replace(/^[+-]/, "")),
+    sizes.map(bytes),
+  );
+}
+
+// One recording against another, which has sites of its own.
+async function compared(browser, before, after) {
+  const viewer = await Viewer.open(browser, await serve(after, "--base", before), "#view=diff&base=1");
+  const name = before.split("/").pop();
+  check("what is compared", (await viewer.text(".view .caption")).includes(`before (${name})`));
+  const told = cli("diff", before, after);
+  await sameChanges("changes since another recording", viewer, told.sites);
+  await viewer.page.locator(".rows [role=row]").filter({ hasText: "gone" }).first().click();
+  await viewer.settled();
+  check("a site that is gone", (await viewer.texts(".panel details li")).length > 0);
+  check("it has no blocks here", await viewer.page.getByRole("button", { name: "Its blocks" }).count(), 0);
+  await viewer.go("view=flame&base=1");
+  const legend = await viewer.text(".legend.below");
+  check("the legend says what is compared", legend.includes(name) && legend.includes(after.split("/").pop()));
+  await viewer.close();
+}
 
 await finish(async () => {
   const browser = await launch();
@@ -284,4 +344,6 @@ await finish(async () => {
     }
     await viewer.close();
   }
+  const [before, after] = process.argv.slice(2);
+  if (after) await compared(browser, before, after);
 });

@@ -73,6 +73,57 @@ async function time(viewer, browser) {
   check("clear all", [viewer.words().from, viewer.words().to], [undefined, undefined]);
 }
 
+// Zoom, range and instant are one after the other in the address, and Escape undoes them all.
+async function zoom(viewer) {
+  await viewer.go("view=timeline&metric=allocations");
+  const box = await viewer.page.locator(".strip .u-over").boundingBox();
+  await viewer.page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  for (let i = 0; i < 5; ++i) await viewer.page.mouse.wheel(0, -200);
+  await viewer.settled();
+  check("the wheel zooms", /^[\d.]+-[\d.]+$/.test(viewer.words().zoom ?? ""));
+  check("all charts together", (await viewer.texts(".charts button")).includes("Whole time"));
+  const link = await viewer.text(".charts > p");
+  await viewer.page.reload();
+  await viewer.settled();
+  check("a link is zoomed", await viewer.text(".charts > p"), link);
+  await viewer.page.locator(".charts .u-over").first().click({ position: { x: 300, y: 60 } });
+  await viewer.settled();
+  check("an instant is what is live", viewer.words().metric, "live");
+  await drag(viewer, 0.3, 0.6);
+  check("a range has the metric that was", viewer.words().metric, "allocations");
+  await viewer.page.locator(".strip .u-over").click({ position: { x: 400, y: 30 } });
+  await viewer.settled();
+  await viewer.page.locator(".strip [role=slider]").focus();
+  await viewer.press("Escape");
+  check("Escape undoes it all", viewer.words(), { view: "timeline", metric: "allocations" });
+
+  // What is said of an instant.
+  await viewer.go("view=overview&metric=live&to=40%25");
+  const heads = await viewer.texts(".lists h2");
+  const at = /^Heaviest (at [\d.]+ \w+)$/.exec(heads[0])?.[1];
+  check("the overview says when", at !== undefined || heads);
+  check("the figures say of what", /, whole recording$/.test(await viewer.text(".figure-title")));
+  await viewer.go("view=peak&metric=live&to=40%25");
+  check("the peak says when", (await viewer.text(".view .caption")).includes(` live ${at}, `));
+  await viewer.go("view=sites&metric=leaked");
+  check("leaked is called so", (await viewer.text(".view .caption")).startsWith("Leaked (allocated in"));
+}
+
+// Keys of the whole page.
+async function shortcuts(viewer) {
+  await viewer.go("view=overview");
+  await viewer.page.locator("#tab-overview").focus();
+  await viewer.press("?");
+  check("the keys", (await viewer.page.getByRole("dialog", { name: "Keys" }).count()) === 1);
+  await viewer.press("Escape");
+  check("the keys are gone", await viewer.page.getByRole("dialog").count(), 0);
+  await viewer.press("/");
+  check("the stack text", await viewer.page.evaluate(() => document.activeElement.id), "f-where");
+  await viewer.page.locator(".lists a.function").first().click();
+  await viewer.settled();
+  check("a function of the overview", [viewer.words().view, /^\d+$/.test(viewer.words().site)], ["sites", true]);
+}
+
 async function filters(viewer) {
   const { processes, sites } = cli("report", trace);
   const thread = cli("report", trace, "--by", "thread", "--metric", "allocated").threads[0].thread;
@@ -82,6 +133,7 @@ async function filters(viewer) {
     ["where", "main and not /^_?dl_/"],
     ["thread", /\((\d+)\)/.exec(thread)?.[1] ?? thread],
     ["module", library.split("/").pop()],
+    ["module", "libstdc++.so.6"], // Known, and no regular expression.
     ["min_size", "64"],
     ["max_size", "1023"],
   ];
@@ -117,6 +169,12 @@ async function filters(viewer) {
   viewer.mayRefuse = /api/;
   await viewer.type("where", "(main");
   check("a mistake is a sentence", /has no '\)'/.test(await viewer.text(".view [role=alert]")));
+  check("so it is at the curve", /^The curve is of everything: stack text/.test(await viewer.text(".strip-note")));
+  await viewer.go("view=sites&metric=allocated&min_size=2000&max_size=1000");
+  check("sizes that cross", await viewer.text(".view [role=alert]"), "The size from is more than the size to.");
+  await viewer.go("view=sites&metric=allocated&min_size=1000&max_size=1999");
+  check("a curve that is not known", /^The curve is of everything: /.test(await viewer.text(".strip-note")));
+  await viewer.go("view=sites&metric=allocated");
   await viewer.type("where", "nowhere_at_all");
   viewer.mayRefuse = null;
   check("nothing left", await viewer.text(".view .sentence"), "Nothing is left by these filters.");
@@ -177,6 +235,12 @@ async function flame(viewer) {
 
   await viewer.go(start);
   await onRow(viewer, 4, (x, y) => viewer.page.mouse.click(x, y, { button: "right" }));
+  await item(viewer, "Show in Sites");
+  check("its sites", viewer.words().view, "sites");
+  await sameSites("the sites of a function", viewer, trace, viewer.words());
+
+  await viewer.go(start);
+  await onRow(viewer, 4, (x, y) => viewer.page.mouse.click(x, y, { button: "right" }));
   await item(viewer, "Callers and callees");
   check("the sandwich's function", await viewer.text(".crumbs b"), hovered);
   const facts = await viewer.text(".crumbs-facts");
@@ -209,7 +273,9 @@ async function flame(viewer) {
 async function sites(viewer) {
   await viewer.go("view=sites&metric=allocated");
   const told = cli("report", trace, ...asReport({ metric: "allocated" }), "--by", "site").sites;
-  const label = "Bytes allocated by site";
+  // Sorting by another metric lists the sites of that metric, also those that hold nothing of the old one.
+  const byNumber = cli("report", trace, "--metric", "allocations", "--by", "site").sites;
+  await viewer.go("view=sites");
   const head = viewer.page.getByRole("columnheader").getByRole("button", { name: "allocations" });
   for (const [direction, sign] of [
     ["descending", -1],
@@ -217,12 +283,13 @@ async function sites(viewer) {
   ]) {
     await head.click();
     await viewer.settled();
-    const sorted = told.map((s) => s.allocations).sort((a, b) => sign * (a - b));
-    const rows = await viewer.rows(label, 20);
+    check(`the metric of a column, ${direction}`, viewer.words().metric, "allocations");
+    const sorted = byNumber.map((s) => s.allocations).sort((a, b) => sign * (a - b));
+    const rows = await viewer.rows("Allocations by site");
     check(
       `sorted ${direction}`,
       rows.map((r) => r.allocations),
-      sorted.slice(0, 20).map(count),
+      sorted.map(count),
     );
     const aria = await viewer.page
       .getByRole("columnheader")
@@ -234,6 +301,8 @@ async function sites(viewer) {
   await viewer.page.locator(".rows [role=row]").first().click();
   await viewer.settled();
   check("a site is chosen", /^\d+$/.test(viewer.words().site ?? ""));
+  const cut = await viewer.page.$eval(".view .table-body", (e) => e.scrollWidth > e.clientWidth);
+  check("no column is cut beside a site", cut, false);
   const top = told[0];
   const stacks = await viewer.page.$$eval(".panel details", (all) =>
     all.map((d) => [d.querySelector("b").textContent, d.querySelector("li .frame").title.split("\n")[0]]),
@@ -311,7 +380,7 @@ await finish(async () => {
     browser,
     await serve(trace, "--source", path.join(import.meta.dirname, "../programs")),
   );
-  for (const use of [time, filters, flame, sites, metrics, themes]) {
+  for (const use of [time, zoom, shortcuts, filters, flame, sites, metrics, themes]) {
     const began = Date.now();
     await use(viewer, browser);
     if (process.env.MSCOPE_VERBOSE) console.log(use.name, Date.now() - began, "ms");

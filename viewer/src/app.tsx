@@ -10,8 +10,9 @@ import { durationText } from "./format";
 import { PageContext, cutTime } from "./page";
 import { baseName, shown } from "./safe_text";
 import type { Source } from "./source";
-import type { Store } from "./state";
+import { type Store, isCompared, isFiltered } from "./state";
 import { useTheme } from "./theme";
+import { isWholeTime } from "./time_words";
 import { sentence } from "./use_answer";
 import { AnswerView } from "./views/answer_table";
 import { BlocksView } from "./views/blocks";
@@ -30,6 +31,7 @@ import { Strip } from "./views/strip";
 import { ThreadsView } from "./views/threads";
 import { TimelineView } from "./views/timeline";
 import { FilterBar, FullNames } from "./widgets/filter_bar";
+import { Keys } from "./widgets/keys";
 import { Progress } from "./widgets/progress";
 import { Tabs } from "./widgets/tabs";
 
@@ -152,6 +154,7 @@ function Ready({
   const tabs = useMemo(() => views.filter((v) => !v.when || v.when(trace)), [trace]);
   const view = tabs.find((v) => v.key === state.view) ?? tabs[0]!;
   const View = view.view;
+  const part = isFiltered(state) || isCompared(state) || !isWholeTime(state);
   const command = trace.command || trace.processes[0]?.command || "";
   return (
     <PageContext.Provider value={page}>
@@ -178,12 +181,18 @@ function Ready({
           <span class="spacer" />
           <FullNames />
           <Settings />
+          <Keys />
           <ThemeButton theme={theme} setTheme={setTheme} />
         </header>
         <Warnings trace={trace} />
         <FilterBar />
         <Strip />
-        <Tabs tabs={tabs} chosen={view.key} panel="view" onChoose={(key) => store.change({ view: key })} />
+        <Tabs
+          tabs={tabs.map(({ key, title }) => ({ key, title, refusal: part ? source.refusal("part", key) : null }))}
+          chosen={view.key}
+          panel="view"
+          onChoose={(key) => store.change({ view: key })}
+        />
         <main>
           <div id="view" role="tabpanel" aria-labelledby={`tab-${view.key}`} tabIndex={-1}>
             <View key={view.key} />

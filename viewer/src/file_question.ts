@@ -70,6 +70,9 @@ const words: Record<string, string> = {
 
 // Why a word of the question is of no use here, as a sentence; null if it is of use.
 export function refusalOf(word: string, value = ""): string | null {
+  if (word === "range" && value === "peak") return notHereSentence("The peak of a part of the time", other);
+  if (word === "range" && value === "leaked") return notHereSentence("What leaked in a part of the time", other);
+  if (word === "group" && ["thread", "size", "type"].includes(value)) return notHereSentence(`The table by ${value}`);
   if (word === "metric" && value !== "leaked" && !Object.hasOwn(metrics, value))
     return notHereSentence(`The metric "${value}"`);
   return Object.hasOwn(words, word) ? notHereSentence(words[word]!) : null;

@@ -16,6 +16,9 @@ import { cutTime } from "./page";
 import { type FlameHow, type Source, blocksOf, timelineOf, traceOf } from "./source";
 import { tenthsOf } from "./state";
 
+// Views that a file has of the whole recording alone.
+const ofTheWhole = ["leaks", "sizes", "lifetimes", "threads", "access", "more"];
+
 export class FileSource implements Source {
   private made: Promise<c.Trace> | null = null;
   private rowsMade: Promise<FileRows> | null = null;
@@ -97,6 +100,14 @@ export class FileSource implements Source {
       return this.data.has(`blocks-${value}`)
         ? null
         : notHere("The single blocks of this site, which is none of the heaviest,").message;
+    if (word === "part")
+      return ofTheWhole.includes(value)
+        ? notHere("This view under filters, or of a part of the time,").message
+        : null;
+    if (word === "answer") return this.data.has(`answer-${value}`) ? null : notHere(`The answer "${value}"`).message;
+    if (word === "by")
+      return value === "none" || this.data.has(`timeline-${value}`) ? null : notHere(`The timeline by ${value}`).message;
+    if (word === "range" && this.known?.slices === 0) return notHere("What happened in a part of the time").message;
     return refusalOf(word, value);
   }
 

@@ -19,6 +19,7 @@ const shades = 3;
 
 export function colouring(
   flame: Flame,
+  own: Float64Array, // What each node holds itself.
   tree: FlameTree,
   mode: string,
   program: string,
@@ -34,7 +35,7 @@ export function colouring(
     ofNode = (i) => divergingStep(flame.before_of![i]!, flame.total_of[i]!);
   } else if (mode === "severity") {
     fills.push(...p.heat);
-    ofNode = (i) => heatStep(flame.self_of[i]! / (flame.total || 1));
+    ofNode = (i) => heatStep(own[i]! / (flame.total || 1));
   } else {
     for (const colour of [...p.modules, p.plumbing])
       for (let s = 0; s < shades; ++s)

@@ -51,13 +51,13 @@ export interface MetricWords {
 
 const metricTitles: Record<string, MetricWords> = {
   peak: { title: "Live at the peak", short: "at peak", says: "what was live when the heap was largest" },
-  live: { title: "Live at an instant", short: "live", says: "what is live at the end of the range" },
+  live: { title: "Live at an instant", says: "what is live at the end of the range" },
   allocated: { title: "Bytes allocated", short: "allocated", says: "the sum of all allocations" },
   allocations: { title: "Allocations", says: "how many blocks were made" },
   calls: { title: "Calls", says: "allocations and reallocations" },
   temporary: { title: "Temporary", says: "freed before the thread's next allocation" },
-  leaked: { title: "Leaked", says: "allocated in the range and never freed in it" },
-  lifetime: { title: "Lifetime", says: "how long blocks live, all together" },
+  leaked: { title: "Leaked", says: "allocated in the range and still live at its end" },
+  lifetime: { title: "Sum of lifetimes", short: "lifetimes", says: "how long blocks live: the sum over all of them" },
   overhead: { title: "Overhead", says: "what the allocator adds to what was asked for" },
   "allocator-time": { title: "Allocator time", says: "time inside the allocator's calls" },
 };

@@ -43,6 +43,11 @@ export function patternOf(name: string, full: string | null | undefined): string
   return `^${literally(full || name)}$`;
 }
 
+// The stack text that finds just this function.
+export function stackTextOf(name: string, full: string | null | undefined): string {
+  return `/${patternOf(name, full).replaceAll("/", "\\/")}/`;
+}
+
 // And back, for people.
 export function patternText(pattern: string): string {
   const whole = /^\^(.*)\$$/s.exec(pattern);

@@ -18,6 +18,8 @@ export interface Source {
   sourceLines(file: string, line: number, signal?: AbortSignal): Promise<c.SourceLines>;
   replay(signal?: AbortSignal): Promise<c.Replay>;
   // Why a word of the question, or one of its values, is of no use here, as a sentence; null if it is of use.
+  // Also asked of "group" and "by" (how sites and curves are put together), "site" (its blocks), "answer",
+  // "range" (a metric of a part of the time) and "part" (a view, under filters).
   refusal(word: string, value?: string): string | null;
   // What the answers to this question are about instead, if that is not quite what was asked.
   remark(question: URLSearchParams): string | null;
@@ -64,7 +66,8 @@ export function timelineOf(columns: Columns): c.Timeline {
     blocks: numbers("blocks"),
     allocations: numbers("allocations"),
     allocated: numbers("allocated"),
-    frees: numbers("frees"),
+    // Of a part of the stacks a slice can have a number below zero that went around.
+    frees: numbers("frees").map((n) => (n > Number.MAX_SAFE_INTEGER ? 0 : n)),
     rss_time: numbers("rss_time"),
     rss: numbers("rss"),
     vm_time: numbers("vm_time"),

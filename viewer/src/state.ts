@@ -7,6 +7,7 @@ export interface State {
   view: string;
   // The question.
   metric: string;
+  metric_was: string; // Before an instant was chosen, which is about what is live.
   from: number | null;
   to: number | null;
   where: string;
@@ -22,6 +23,7 @@ export interface State {
   before_from: number | null;
   before_to: number | null;
   base: boolean;
+  zoom: string; // Of the charts, as time_choice.ts has it.
   // What only one view minds.
   by: string; // Of the timeline.
   group: string; // Of the sites.
@@ -35,11 +37,15 @@ export interface State {
   way: string; // and from allocations outwards, as the symbols on the way to it.
   sandwich: number | null;
   answer: string;
+  leaks_by: string; // "stack", "site", or what suits.
+  row: number | null; // Of the leaks.
+  unchanged: boolean; // Of the diff.
 }
 
 export const initial: State = {
   view: "overview",
   metric: "peak",
+  metric_was: "",
   from: null,
   to: null,
   where: "",
@@ -55,6 +61,7 @@ export const initial: State = {
   before_from: null,
   before_to: null,
   base: false,
+  zoom: "",
   by: "none",
   group: "site",
   site: null,
@@ -67,12 +74,15 @@ export const initial: State = {
   way: "",
   sandwich: null,
   answer: "churn",
+  leaks_by: "",
+  row: null,
+  unchanged: false,
 };
 
 const times = new Set(["from", "to", "before_from", "before_to"]);
-const counts = new Set(["min_size", "max_size", "site", "root", "sandwich"]);
+const counts = new Set(["min_size", "max_size", "site", "root", "sandwich", "row"]);
 // What a view alone minds, and what is lost when the question changes: places in an answer.
-const places: (keyof State)[] = ["root", "way", "sandwich"];
+const places: (keyof State)[] = ["root", "way", "sandwich", "row"];
 const questionWords: (keyof State)[] = [
   "metric",
   "from",
@@ -190,36 +200,58 @@ export function changed(state: State, change: Partial<State>): State {
   const asks = question(state).toString() !== question(next).toString() || state.inverted !== next.inverted;
   if (asks) for (const word of places) if (!(word in change)) (next[word] as unknown) = initial[word];
   if ("sandwich" in change && !("root" in change)) ((next.root = null), (next.way = ""));
+  if ("metric" in change && !("metric_was" in change)) next.metric_was = "";
   if ("view" in change && change.view !== state.view && !("sort" in change)) next.sort = "";
   return next;
 }
 
+const leastPause = 60; // Milliseconds.
+
 // The one place that holds the state. `push` is a step that "back" undoes; without it the address changes
-// in place, as while something is being dragged.
+// in place, as while something is being dragged: then not more often than browsers put up with.
 export class Store {
   state: State = fromHash(location.hash);
   private listeners = new Set<(state: State) => void>();
+  private written = -Infinity;
+  private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
-    const read = () => this.set(fromHash(location.hash));
+    const read = () => {
+      clearTimeout(this.timer);
+      this.timer = undefined;
+      this.set(fromHash(location.hash));
+    };
     addEventListener("popstate", read);
     addEventListener("hashchange", read);
   }
 
   change(change: Partial<State>, push = true): void {
     const next = changed(this.state, change);
-    const hash = toHash(next);
-    if (hash !== toHash(this.state)) {
-      try {
-        if (push) history.pushState(null, "", hash);
-        else history.replaceState(null, "", hash);
-      } catch {
-        // Where a file may not write history, it may go to another place in itself.
-        if (push) location.hash = hash;
-        else location.replace(hash);
+    if (toHash(next) !== toHash(this.state)) {
+      if (push) {
+        if (this.timer !== undefined) this.write(toHash(this.state), false);
+        this.write(toHash(next), true);
+      } else if (performance.now() - this.written > leastPause) {
+        this.write(toHash(next), false);
+      } else {
+        this.timer ??= setTimeout(() => this.write(toHash(this.state), false), leastPause);
       }
     }
     this.set(next);
+  }
+
+  private write(hash: string, push: boolean): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.written = performance.now();
+    try {
+      if (push) history.pushState(null, "", hash);
+      else history.replaceState(null, "", hash);
+    } catch {
+      // Where a file may not write history, it may go to another place in itself.
+      if (push) location.hash = hash;
+      else location.replace(hash);
+    }
   }
 
   subscribe(listener: (state: State) => void): () => void {

@@ -3,6 +3,7 @@
 // there the old one stays, marked as busy, so that nothing flickers.
 
 import { useEffect, useState } from "preact/hooks";
+import { pageError } from "./command_words";
 import type { Job } from "./contract";
 import type { Source } from "./source";
 
@@ -51,6 +52,6 @@ export function useProgress(source: Source, active: boolean): Job[] {
 }
 
 export function sentence(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = pageError(error instanceof Error ? error.message : String(error));
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }

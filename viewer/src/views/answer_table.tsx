@@ -4,13 +4,14 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import { pageNote } from "../command_words";
 import type { Answer, AnswerColumn, AnswerTable, Cell, Frame } from "../contract";
 import { bytesText, durationText, fixed, grouped, rateText } from "../format";
 import { usePage } from "../page";
 import { shown } from "../safe_text";
 import { question } from "../state";
 import { useAnswer } from "../use_answer";
-import { FrameText, ShareBar, Waiting, frameName } from "../widgets/bits";
+import { FrameText, ShareBar, Waiting, Words, frameName } from "../widgets/bits";
 import { StackFrames } from "../widgets/site_panel";
 import { type TableColumn, VirtualTable } from "../widgets/virtual_table";
 
@@ -44,33 +45,42 @@ export function AnswerBody({
   drawn?: ComponentChildren;
   without?: string[];
 }) {
-  // What only an option of the command line shows is no help here.
-  const notes = (answer.notes ?? []).filter((n) => !n.startsWith("--"));
   return (
     <>
-      <p class="headline">{shown(answer.headline)}</p>
+      <p class="headline">{headlineOf(answer)}</p>
       {drawn}
       {answer.tables
         .filter((t) => !without.includes(t.key))
         .map((t) => (
           <OneTable key={t.key} table={t} />
         ))}
-      {notes.length > 0 && (
-        <ul class="notes">
-          {notes.map((n, i) => (
-            <li key={i}>{shown(n)}</li>
-          ))}
-        </ul>
-      )}
+      <Notes answer={answer} />
     </>
   );
 }
 
-export function OneTable({ table }: { table: AnswerTable }) {
-  const stack = table.columns.findIndex((c) => c.kind === "stack");
-  const [chosen, setChosen] = useState<number | null>(
-    stack >= 0 && table.key === "leaks" && table.rows.length > 0 ? 0 : null,
+export function headlineOf(answer: Answer): string {
+  return shown(answer.headline);
+}
+
+// What only an option of the command line shows is no help here.
+export function Notes({ answer }: { answer: Answer }) {
+  const notes = (answer.notes ?? []).map(pageNote).filter((n) => n !== null);
+  if (notes.length === 0) return null;
+  return (
+    <ul class="notes">
+      {notes.map((n, i) => (
+        <li key={i}>
+          <Words text={n} />
+        </li>
+      ))}
+    </ul>
   );
+}
+
+export function OneTable({ table, tallest = 16 }: { table: AnswerTable; tallest?: number }) {
+  const stack = table.columns.findIndex((c) => c.kind === "stack");
+  const [chosen, setChosen] = useState<number | null>(null);
   const columns = useMemo(() => tableColumns(table), [table]);
   const frames = chosen !== null && stack >= 0 ? table.rows[chosen]?.cells[stack] : null;
   if (table.rows.length === 0) return null;
@@ -81,7 +91,7 @@ export function OneTable({ table }: { table: AnswerTable }) {
         label={shown(table.title || table.key)}
         columns={columns}
         count={table.rows.length}
-        tallest={16}
+        tallest={tallest}
         chosen={chosen}
         {...(stack >= 0 ? { onChoose: (row: number) => setChosen(row === chosen ? null : row) } : {})}
         rowClass={(row) => (table.rows[row]!.main === false ? "aside" : "")}
@@ -98,15 +108,16 @@ export function OneTable({ table }: { table: AnswerTable }) {
   );
 }
 
-function tableColumns(table: AnswerTable): TableColumn[] {
+// With `also`, columns that the command line leaves out.
+export function tableColumns(table: AnswerTable, also: string[] = []): TableColumn[] {
   const found: TableColumn[] = [];
   table.columns.forEach((column, i) => {
-    if (column.shown === false || column.kind === "stack") return;
+    if ((column.shown === false && !also.includes(column.key)) || column.kind === "stack") return;
     const right = !["text", "frame"].includes(column.kind);
     const first = found.length === 0;
     found.push({
       key: column.key,
-      title: shown(column.title),
+      title: shown(column.title) || (column.kind === "share" ? "share" : ""),
       right,
       width: widthOf(column, table, i),
       ...(table.list === false ? {} : { sort: (r: number) => sortKey(table.rows[r]!.cells[i] ?? null) }),

@@ -2,26 +2,30 @@
 // Two times of the recording against each other, or this trace against the other that `view` was given.
 // What comes after is the filter bar's range; what was before is chosen here.
 
+import { useMemo } from "preact/hooks";
 import type { Sites } from "../contract";
 import { amountText, changeText, durationText } from "../format";
 import { cutTime, metricWords, usePage } from "../page";
 import { shown } from "../safe_text";
 import { isCompared, question } from "../state";
+import { afterWords, beforeWords } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { Choice, Waiting } from "../widgets/bits";
 import { SitePanel } from "../widgets/site_panel";
 import { SiteTable, siteFrame } from "./site_table";
+
+// What a range has an amount of: what happened in it. What is live is so at an instant.
+const ofRanges = ["allocated", "allocations", "calls", "temporary", "lifetime", "overhead", "allocator-time"];
 
 export function DiffView() {
   const { state, change, source, trace } = usePage();
   const q = question(state);
   const compared = isCompared(state);
   const asked = useAnswer(compared ? `${q}` : null, (signal) => source.sites(q, "site", null, signal));
-  const duration = (tenths: number) => durationText(cutTime(trace, tenths));
   const halves = () =>
     change({
       base: false,
-      metric: state.metric === "peak" ? "allocated" : state.metric,
+      metric: ofRanges.includes(state.metric) ? state.metric : "allocated",
       before_from: 0,
       before_to: 500,
       from: 500,
@@ -59,7 +63,7 @@ export function DiffView() {
           options={[
             ["instants", "two instants"],
             ["ranges", "two ranges"],
-            ...(trace.base ? [["base", `with ${shown(trace.base.name)}`] as const] : []),
+            ...(trace.base ? [["base", `before: ${shown(trace.base.name)}`] as const] : []),
           ]}
         />
         {compared && !state.base && (
@@ -90,29 +94,22 @@ export function DiffView() {
       </div>
       {!compared ? (
         <p class="sentence">
-          Nothing is compared yet. Choose two instants (what is live then and now), two ranges of time (what was
-          allocated in each)
-          {trace.base ? ", or the other trace" : ""}. Two recordings are compared by `malloscope diff BEFORE AFTER`.
+          Nothing is compared yet. Choose two instants of this recording (what is live at each), two ranges of its time
+          (what was allocated in each)
+          {trace.base ? `, or ${shown(trace.base.name)}, the recording from before` : ""}.{" "}
+          {!trace.base && (
+            <>
+              <code>malloscope view AFTER --base BEFORE</code> compares two recordings.
+            </>
+          )}
         </p>
       ) : (
         <Waiting asked={asked} what="Comparing">
           {(sites) => (
             <Changes
               sites={sites}
-              before={
-                state.base
-                  ? shown(trace.base?.name)
-                  : how === "instants"
-                    ? `at ${duration(state.before_to ?? 1000)}`
-                    : `${duration(state.before_from ?? 0)} to ${duration(state.before_to ?? 1000)}`
-              }
-              after={
-                how === "instants"
-                  ? `at ${duration(state.to ?? 1000)}`
-                  : state.base
-                    ? shown(trace.name)
-                    : `${duration(state.from ?? 0)} to ${duration(state.to ?? 1000)}`
-              }
+              before={beforeWords(trace, state)}
+              after={afterWords(trace, state)}
             />
           )}
         </Waiting>
@@ -146,6 +143,10 @@ function Changes({ sites, before, after }: { sites: Sites; before: string; after
     was = sites.columns.get("before") ?? new Float64Array(is.length);
   const sums = [was, is].map((v) => v.reduce((a, b) => a + b, 0)) as [number, number];
   const row = state.site === null ? -1 : sites.id.indexOf(state.site);
+  const rows = useMemo(() => {
+    const all = Array.from(is, (_, r) => r);
+    return state.unchanged ? all : all.filter((r) => is[r] !== was[r]);
+  }, [sites, state.unchanged]);
   const counts = { new: 0, grown: 0, shrunk: 0, gone: 0, same: 0 };
   is.forEach(
     (v, i) =>
@@ -156,21 +157,36 @@ function Changes({ sites, before, after }: { sites: Sites; before: string; after
       <div class="main">
         <p class="caption">
           <b>
-            {metricWords(sites.metric ?? state.metric).title}: {amountText(sums[0], sites.unit)} before ({before}),{" "}
+            {metricWords(state.metric).title}: {amountText(sums[0], sites.unit)} before ({before}),{" "}
             {amountText(sums[1], sites.unit)} after ({after}),{" "}
           </b>
           <b class={sums[1] > sums[0] ? "grown" : "shrunk"}>{changeText(sums[1] - sums[0], sites.unit)}</b>.
           {` ${counts.new} new, ${counts.grown} grown, ${counts.shrunk} shrunk, ${counts.gone} gone, ${counts.same} unchanged.`}
+          {counts.same > 0 && (
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={state.unchanged}
+                onChange={(event) => change({ unchanged: event.currentTarget.checked }, false)}
+              />
+              unchanged too
+            </label>
+          )}
         </p>
+        {rows.length === 0 && <p class="sentence">No site has changed.</p>}
         <SiteTable
           sites={sites}
           by="site"
           value="after"
           label="Changes by site"
+          rows={rows}
           sparksOf={null}
-          only={["before", "value", "live_blocks", "allocations", "stacks"]}
+          only={["before", "value", "live_blocks", "allocations", "reallocations", "stacks"]}
           chosen={row}
-          onChoose={(r) => change({ site: state.site === sites.id[r] ? null : sites.id[r]! })}
+          onChoose={(r) =>
+            !(sites.left_out > 0 && r === sites.rows - 1) &&
+            change({ site: state.site === sites.id[r] ? null : sites.id[r]! })
+          }
         />
       </div>
       {row >= 0 && (

@@ -9,6 +9,7 @@ import { type FlameTree, hasOthers, pathOf, sumOfMatches } from "../flame_tree";
 import { amountText, countText, grouped, percentText } from "../format";
 import { usePage } from "../page";
 import { question } from "../state";
+import { afterWords, beforeWords } from "../time_words";
 import { type Asked, useAnswer } from "../use_answer";
 import { Choice, Waiting } from "../widgets/bits";
 import { FlameGraph } from "../widgets/flame_graph";
@@ -17,7 +18,7 @@ import { Sandwich } from "./sandwich";
 export function FlameView() {
   const { state, change } = usePage();
   const [by, setBy] = useState<"after" | "before">("after");
-  const { source } = usePage();
+  const { source, trace } = usePage();
   const q = question(state);
   const base = useAnswer(`${q}|${state.inverted}`, (signal) => source.flame(q, { inverted: state.inverted }, signal));
   const compared = base.value?.before_of != null;
@@ -48,8 +49,8 @@ export function FlameView() {
             value={by}
             onChange={setBy}
             options={[
-              ["after", "after"],
-              ["before", "before"],
+              ["after", `after: ${afterWords(trace, state)}`],
+              ["before", `before: ${beforeWords(trace, state)}`],
             ]}
           />
         ) : (
@@ -182,6 +183,8 @@ function Zoomable({ base, baseKey, by }: { base: Flame; baseKey: string; by: "af
         by={by}
         zoom={zoom}
         upwards={state.shape === "flame"}
+        inverted={inverted}
+        inside={useDetail && way ? way.split(".").length : 0}
         onZoom={(node) =>
           flame.kind[node] !== kOthers &&
           (node > 0 || !useDetail) &&

@@ -14,11 +14,16 @@ const answers = [
 ] as const;
 
 export function MoreView() {
-  const { state, change } = usePage();
+  const { state, change, source } = usePage();
   return (
     <>
       <div class="toolbar outer">
-        <Choice label="Answer" value={state.answer} onChange={(answer) => change({ answer })} options={answers} />
+        <Choice
+          label="Answer"
+          value={state.answer}
+          onChange={(answer) => change({ answer })}
+          options={answers.map(([key, title]) => [key as string, title, source.refusal("answer", key)] as const)}
+        />
       </div>
       <AnswerView key={state.answer} name={state.answer} />
     </>

@@ -3,30 +3,44 @@
 
 import type { Sites } from "../contract";
 import { amountText, bytesText, countText, durationText, grouped, percentText } from "../format";
-import { cutTime, usePage } from "../page";
+import { type Page, cutTime, usePage } from "../page";
 import { baseName, shown } from "../safe_text";
 import { type State, fromWords, initial, isFiltered, question, toHash } from "../state";
+import { endWords, isInstant, isWholeTime, rangeWords } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { FrameText, Waiting } from "../widgets/bits";
+import { peakMetric } from "./peak";
 import { siteFrame, wholeOf } from "./site_table";
 
-const lists: [metric: string, title: string, view: string][] = [
-  ["peak", "Heaviest at the peak", "peak"],
-  ["live", "Still live at the end", "leaks"],
-  ["allocations", "Most allocations", "sites"],
-  ["allocated", "Most bytes allocated", "sites"],
-];
+// Each list says what time it is of. What is live at an instant is told once.
+function listsOf(page: Page): [metric: string, title: string, view: string][] {
+  const { trace, state, source } = page;
+  const whole = isWholeTime(state);
+  const range = isInstant(state) ? `until ${endWords(trace, state).slice(3)}` : rangeWords(trace, state);
+  const of = (title: string) => (whole ? title : `${title}, ${range}`);
+  const end = endWords(trace, state);
+  const first: [string, string, string][] =
+    peakMetric(state, source) === "live"
+      ? [["live", `Heaviest ${end}`, "peak"]]
+      : [
+          ["peak", whole ? "Heaviest at the peak" : `Heaviest at the peak of ${range}`, "peak"],
+          ["live", whole ? "Still live at the end" : `Live ${end}`, whole ? "leaks" : "sites"],
+        ];
+  return [...first, ["allocations", of("Most allocations"), "sites"], ["allocated", of("Most bytes allocated"), "sites"]];
+}
 
 export function OverviewView() {
-  const { trace, state } = usePage();
+  const page = usePage();
+  const { trace, state } = page;
   const t = trace.totals;
   const rss = trace.peak_rss_bytes ?? Number(t.peak_rss_bytes ?? 0);
-  const part = isFiltered(state) || state.from !== null || state.to !== null;
+  const part = isFiltered(state) || !isWholeTime(state);
+  const whole = (title: string) => (part ? `${title}, whole recording` : title);
   return (
     <div class="view scrolls overview">
       <div class="figures" role="list" aria-label="Figures of the whole recording">
         <Figure
-          title="Peak heap"
+          title={whole("Peak heap")}
           number={bytesText(t.peak_bytes ?? 0)}
           to={{ view: "peak" }}
           more={
@@ -36,25 +50,25 @@ export function OverviewView() {
           }
         />
         <Figure
-          title="Allocated"
+          title={whole("Allocated")}
           number={bytesText(t.allocated_bytes ?? 0)}
           to={{ view: "sites", metric: "allocated" }}
           more={`in ${countText(t.allocations ?? 0, "allocation", "allocations")}`}
         />
         <Figure
-          title="Still live"
+          title={whole("Still live")}
           number={bytesText(t.live_bytes ?? 0)}
           to={{ view: "leaks" }}
           more={`at the end, in ${countText(t.live_blocks ?? 0, "block", "blocks")}`}
         />
         <Figure
-          title="Temporary"
+          title={whole("Temporary")}
           number={percentText(t.temporary ?? 0, t.allocations ?? 0)}
           to={{ view: "sites", metric: "temporary" }}
           more={countText(t.temporary ?? 0, "allocation", "allocations")}
         />
         {rss > 0 && (
-          <Figure title="Peak RSS" number={bytesText(rss)} to={{ view: "more", answer: "rss" }} more="resident" />
+          <Figure title={whole("Peak RSS")} number={bytesText(rss)} to={{ view: "more", answer: "rss" }} more="resident" />
         )}
       </div>
       {trace.overview.length > 0 && (
@@ -64,9 +78,17 @@ export function OverviewView() {
           ))}
         </ul>
       )}
-      {part && <p class="muted">The figures above are of the whole recording; the lists below obey the filters.</p>}
+      {part && (
+        <p class="muted">
+          {`The figures above are of the whole recording. The lists below are of ${
+            isWholeTime(state)
+              ? "what the filters leave"
+              : `${isInstant(state) ? endWords(trace, state).slice(3) : rangeWords(trace, state)}${isFiltered(state) ? " and of what the filters leave" : ""}`
+          }.`}
+        </p>
+      )}
       <div class="lists">
-        {lists
+        {listsOf(page)
           .filter(([metric]) => trace.metrics.includes(metric))
           .map(([metric, title, view]) => (
             <Top key={metric} metric={metric} title={title} view={view} />
@@ -116,6 +138,8 @@ function TopRows({ sites, metric }: { sites: Sites; metric: string }) {
   const values = sites.columns.get("value") ?? new Float64Array();
   const whole = wholeOf(sites);
   const rows = Math.min(5, sites.left_out > 0 ? sites.rows - 1 : sites.rows);
+  const to = (r: number) =>
+    toHash({ ...state, view: "sites", group: "site", metric, metric_was: "", site: sites.id[r]!, sort: "" });
   if (whole <= 0) return <p class="muted">nothing</p>;
   return (
     <table class="plain">
@@ -125,14 +149,10 @@ function TopRows({ sites, metric }: { sites: Sites; metric: string }) {
             <td class="right amount">{amountText(values[r]!, sites.unit)}</td>
             <td class="right percent">{percentText(values[r]!, whole)}</td>
             <td class="grow">
-              <FrameText frame={siteFrame(sites, r)} />
+              <FrameText frame={siteFrame(sites, r)} to={to(r)} />
             </td>
             <td>
-              <a
-                class="show"
-                href={toHash({ ...state, view: "sites", group: "site", metric, site: sites.id[r]!, sort: "" })}
-                aria-label={`Show ${shown(sites.names.name[r])}`}
-              >
+              <a class="show" href={to(r)} aria-label={`Show ${shown(sites.names.name[r])}`}>
                 show
               </a>
             </td>

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the heap was made of at its highest moment, as areas and as a table.
+// What the heap was made of at its highest moment, or at the instant that was chosen, as areas and as a
+// table.
 
 import { useMemo } from "preact/hooks";
 import type { Sites } from "../contract";
 import { bytesText, countText, durationText, percentText } from "../format";
 import { usePage } from "../page";
-import { question } from "../state";
+import type { Source } from "../source";
+import { type State, question } from "../state";
+import { isInstant, isWholeTime, metricColumn, metricTitle } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { Nothing, Waiting } from "../widgets/bits";
 import { SitePanel } from "../widgets/site_panel";
@@ -14,18 +17,24 @@ import { SiteTable, siteFrame, wholeOf } from "./site_table";
 
 export function PeakView() {
   const { state, source } = usePage();
-  const q = question({ ...state, metric: "peak" }, ["before_from", "before_to", "base"]);
+  const metric = peakMetric(state, source);
+  const q = question({ ...state, metric }, ["before_from", "before_to", "base"]);
   const asked = useAnswer(`${q}`, (signal) => source.sites(q, "site", null, signal));
   return (
     <div class="view">
       <Waiting asked={asked} what="Adding up the peak">
-        {(sites) => <Peak sites={sites} q={q} />}
+        {(sites) => <Peak sites={sites} q={q} metric={metric} />}
       </Waiting>
     </div>
   );
 }
 
-function Peak({ sites, q }: { sites: Sites; q: URLSearchParams }) {
+// An instant is looked at itself; so is the end of a range whose peak cannot be told.
+export function peakMetric(state: State, source: Source): string {
+  return isInstant(state) || (!isWholeTime(state) && source.refusal("range", "peak")) ? "live" : "peak";
+}
+
+function Peak({ sites, q, metric }: { sites: Sites; q: URLSearchParams; metric: string }) {
   const { state, change, trace, theme } = usePage();
   const values = sites.columns.get("value") ?? new Float64Array();
   const whole = wholeOf(sites);
@@ -41,14 +50,18 @@ function Peak({ sites, q }: { sites: Sites; q: URLSearchParams }) {
     [sites],
   );
   if (whole <= 0) return <Nothing />;
+  const title = metricTitle(trace, { ...state, metric });
+  const when = metric === "live" ? title.replace(/^Live/, "live") : title.replace(/^Live /, "");
   const row = state.site === null ? -1 : sites.id.indexOf(state.site);
-  const choose = (r: number) => change({ site: r >= 0 && state.site !== sites.id[r] ? sites.id[r]! : null });
+  const others = sites.left_out > 0 ? sites.rows - 1 : -1;
+  const choose = (r: number) =>
+    r !== others && change({ site: r >= 0 && state.site !== sites.id[r] ? sites.id[r]! : null });
   return (
     <div class="split">
       <div class="main">
         <p class="caption">
-          {`${bytesText(whole)} at the peak`}
-          {trace.peak_time_ns !== undefined && state.from === null && state.to === null
+          {bytesText(whole)} {when}
+          {metric === "peak" && trace.peak_time_ns !== undefined && isWholeTime(state)
             ? `, ${durationText(trace.peak_time_ns)} after the recording began`
             : ""}
           {`, from ${countText(sites.rows, "site", "sites")}`}
@@ -60,17 +73,17 @@ function Peak({ sites, q }: { sites: Sites; q: URLSearchParams }) {
           chosen={row}
           onChoose={choose}
           textOf={bytesText}
-          label={`What ${bytesText(whole)} at the peak are made of, by module and site`}
+          label={`What ${bytesText(whole)} ${when} are made of, by module and site`}
         />
         <SiteTable
           sites={sites}
           by="site"
-          value="at peak"
-          label="Sites at the peak"
+          value={metricColumn(trace, { ...state, metric })}
+          label={`Sites ${when}`}
           chosen={row}
           onChoose={choose}
           sparksOf={q}
-          only={["value", "live_blocks", "allocations", "stacks"]}
+          only={["value", "live_blocks", "allocations", "reallocations", "stacks"]}
         />
       </div>
       {row >= 0 && (

@@ -5,10 +5,11 @@ import { useMemo } from "preact/hooks";
 import { bytesText, durationText, grouped } from "../format";
 import { nearestCut, usePage } from "../page";
 import { shown } from "../safe_text";
+import { chosenRange } from "../time_choice";
 import { type TableColumn, VirtualTable } from "../widgets/virtual_table";
 
 export function PhasesView() {
-  const { trace, change } = usePage();
+  const { trace, state, source, change } = usePage();
   const phases = trace.phases ?? [];
   const columns = useMemo<TableColumn[]>(() => {
     const known = new Set(["name", "from_ns", "to_ns"]);
@@ -58,7 +59,9 @@ export function PhasesView() {
         columns={columns}
         count={phases.length}
         onChoose={(r) =>
-          change({ from: nearestCut(trace, phases[r]!.from_ns), to: nearestCut(trace, phases[r]!.to_ns) })
+          change(
+            chosenRange(state, source, nearestCut(trace, phases[r]!.from_ns), nearestCut(trace, phases[r]!.to_ns)),
+          )
         }
       />
     </div>

@@ -4,6 +4,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { palette } from "../colors";
+import { commands } from "../command_words";
 import type { Replay } from "../contract";
 import { axisTime, bytesText, durationText, grouped, roundStep, threeDigits } from "../format";
 import { usePage } from "../page";
@@ -20,7 +21,7 @@ import {
 } from "../replay_results";
 import { shown } from "../safe_text";
 import { useAnswer } from "../use_answer";
-import { Choice, Waiting } from "../widgets/bits";
+import { Choice, Waiting, Words } from "../widgets/bits";
 import { LineChart, type Tick } from "../widgets/line_chart";
 import { type TableColumn, VirtualTable } from "../widgets/virtual_table";
 
@@ -91,7 +92,9 @@ function Replayed({ replay }: { replay: Replay }) {
   const advice = typeof replay.advice === "string" ? replay.advice : (replay.advice as { text?: string } | null)?.text;
   return (
     <>
-      <p class="headline">{shown(advice ?? `Replayed: ${replay.process ?? "the recorded calls"}`)}</p>
+      <p class="headline">
+        <Words text={commands(advice ?? `Replayed: ${replay.process ?? "the recorded calls"}`)} />
+      </p>
       <VirtualTable label="Allocators" columns={columns} count={setups.length} tallest={14} />
       <MemoryOverTime replay={replay} setups={setups} />
       <div class="side-by-side">
@@ -118,31 +121,47 @@ function MemoryOverTime({ replay, setups }: { replay: Replay; setups: Setup[] })
   const highest = points.reduce((m, x) => Math.max(m, x.heap_rss_bytes ?? 0, x.ideal_bytes ?? 0), 1);
   const last = points.reduce((m, x) => Math.max(m, x.time_ns ?? 0), 1);
   const w = 300,
-    h = 90;
+    h = 104,
+    left = 54,
+    bottom = 16;
+  const px = (ns: number) => (left + ((w - left - 4) * ns) / last).toFixed(1);
+  const py = (bytes: number) => ((h - bottom) * (1 - bytes / highest)).toFixed(1);
   const path = (list: Row[], key: string) =>
-    list
-      .map(
-        (x, i) =>
-          `${i ? "L" : "M"}${((x.time_ns / last) * w).toFixed(1)} ${(h - (h * (x[key] ?? 0)) / highest).toFixed(1)}`,
-      )
-      .join("");
+    list.map((x, i) => `${i ? "L" : "M"}${px(x.time_ns ?? 0)} ${py(x[key] ?? 0)}`).join("");
+  const label = (x: number, y: number, anchor: "start" | "middle" | "end", text: string) => (
+    <text x={x} y={y} text-anchor={anchor} fill={p.muted} font-size="10">
+      {text}
+    </text>
+  );
   return (
     <section>
       <h2>Memory over time, first run of each</h2>
       <div class="small-charts">
         {setups.map((s) => {
           const own = momentsOf(replay, s);
+          const end = own.at(-1)?.time_ns ?? 0;
           return (
             <figure key={s.name}>
               <figcaption>
                 <bdi>{shown(s.name)}</bdi>
               </figcaption>
               <svg
-                viewBox={`0 -2 ${w} ${h + 4}`}
+                viewBox={`0 -8 ${w} ${h + 8}`}
                 role="img"
-                aria-label={`Resident heap of ${shown(s.name)}, at most ${bytesText(own.reduce((m, x) => Math.max(m, x.heap_rss_bytes ?? 0), 0))}`}
+                aria-label={`Resident heap of ${shown(s.name)}, at most ${bytesText(own.reduce((m, x) => Math.max(m, x.heap_rss_bytes ?? 0), 0))}, in ${durationText(end)}`}
               >
-                <path d={`${path(own, "ideal_bytes")}L${w} ${h}L0 ${h}Z`} fill={p.accentFill} />
+                <path d={`M${left} 0V${h - bottom}H${w - 4}`} fill="none" stroke={p.line} />
+                {label(left - 4, 4, "end", sizeText(highest))}
+                {label(left - 4, h - bottom, "end", "0 B")}
+                {label(left, h - 4, "middle", "0")}
+                {label(w - 4, h - 4, "end", durationText(last))}
+                {own.length > 1 && (
+                  // The area ends where the run does.
+                  <path
+                    d={`${path(own, "ideal_bytes")}V${h - bottom}H${px(own[0]!.time_ns ?? 0)}Z`}
+                    fill={p.accentFill}
+                  />
+                )}
                 <path d={path(own, "heap_rss_bytes")} fill="none" stroke={p.rss} stroke-width="1.5" />
               </svg>
             </figure>
@@ -150,7 +169,8 @@ function MemoryOverTime({ replay, setups }: { replay: Replay; setups: Setup[] })
         })}
       </div>
       <p class="muted">
-        The line is resident memory of the heap, the area what was asked for; up to {bytesText(highest)}.
+        The line is resident memory of the heap, the area what was asked for; all to the same scales, and each until its
+        run ended.
       </p>
     </section>
   );

@@ -7,6 +7,7 @@ import type { Frame, Sites, Unit } from "../contract";
 import { amountText, changeText, grouped } from "../format";
 import { usePage } from "../page";
 import { FrameText, ShareBar } from "../widgets/bits";
+import { endWords, isWholeTime, rangeWords } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { Sparkline, thinned } from "../widgets/sparkline";
 import { type TableColumn, VirtualTable } from "../widgets/virtual_table";
@@ -38,6 +39,10 @@ export function wholeOf(sites: Sites): number {
   return sites.total ?? (sites.columns.get("value") ?? new Float64Array()).reduce((a, b) => a + b, 0);
 }
 
+// Columns that are metrics of their own: sorting by one asks for its rows, since a site that holds nothing
+// of the metric is not among the rows.
+const ownMetrics = ["peak", "live", "allocated", "allocations", "temporary"];
+
 export function SiteTable({
   sites,
   by,
@@ -48,6 +53,8 @@ export function SiteTable({
   onChoose,
   tallest,
   label,
+  rows,
+  asks,
 }: {
   sites: Sites;
   by: string;
@@ -58,8 +65,10 @@ export function SiteTable({
   onChoose?: (row: number) => void;
   tallest?: number;
   label: string;
+  rows?: number[]; // Only these.
+  asks?: boolean; // Whether sorting may ask for another metric.
 }) {
-  const { state, change, source } = usePage();
+  const { state, change, source, trace } = usePage();
   const { all } = useTimelines("none");
   const { value: sparks, busy } = useAnswer(sparksOf ? `${sparksOf}` : null, (signal) =>
     source.sparks(sparksOf!, signal),
@@ -69,17 +78,18 @@ export function SiteTable({
     const values = numbers("value");
     const whole = wholeOf(sites);
     const list: TableColumn[] = [];
-    const add = (key: string, title: string, unit: Unit, help?: string, text?: (v: number) => string) => {
+    const add = (key: string, title: string, unit: Unit, help?: string, spare?: number) => {
       if (!sites.columns.has(key) || (only && !only.includes(key))) return;
       const v = numbers(key);
       list.push({
         key,
         title,
-        width: `${Math.max(unit === "bytes" ? 78 : 84, title.length * 7.4)}px`,
+        width: `${Math.round(Math.max(unit === "bytes" ? 78 : 82, title.length * 6 + 16))}px`,
         right: true,
         sort: (r) => v[r]!,
         help: help!,
-        cell: (r) => (text ?? ((x: number) => amountText(x, unit)))(v[r]!),
+        ...(spare ? { spare } : {}),
+        cell: (r) => amountText(v[r]!, unit),
       });
     };
     const before = sites.columns.get("before");
@@ -89,7 +99,8 @@ export function SiteTable({
         title: "change",
         width: "92px",
         right: true,
-        sort: (r) => values[r]! - before[r]!,
+        help: "Sorted by how much it is, up or down",
+        sort: (r) => Math.abs(values[r]! - before[r]!),
         cell: (r) => (
           <span class={values[r]! > before[r]! ? "grown" : values[r]! < before[r]! ? "shrunk" : ""}>
             {changeText(values[r]! - before[r]!, sites.unit)}
@@ -127,7 +138,7 @@ export function SiteTable({
     list.push({
       key: "name",
       title: siteTitles[by] ?? by,
-      width: "minmax(290px, 1fr)",
+      width: "minmax(256px, 1fr)",
       sort: (r) => sites.names.name[r] ?? "",
       cell: (r) =>
         r === others ? (
@@ -146,30 +157,46 @@ export function SiteTable({
       list.push({
         key: "spark",
         title: "live over time",
-        width: "118px",
+        width: "104px",
+        spare: 5,
         help: "This site's live bytes, each to its own scale, over the whole heap in grey",
         cell: (r) => spark(r) && <Sparkline values={spark(r)!} all={global} />,
       });
     }
     if (by === "function")
       add("cumulative", "with callees", sites.unit, "What the function and all that it calls hold together");
-    if (sites.metric !== "peak") add("peak", "at peak", "bytes", "Live when the heap was largest");
-    if (sites.metric !== "live") add("live", "live", "bytes", "Live at the end of the range");
-    add("live_blocks", "live blocks", "count");
-    if (sites.metric !== "allocated") add("allocated", "allocated", "bytes", "The sum of all allocations");
-    if (sites.metric !== "allocations") add("allocations", "allocations", "count");
-    if (sites.metric !== "temporary")
-      add("temporary", "temporary", "count", "Freed before the thread's next allocation");
-    add("stacks", "stacks", "count");
+    const end = endWords(trace, state);
+    const within = isWholeTime(state) ? "" : ` from ${rangeWords(trace, state)}`;
+    const asked = sites.metric ?? state.metric;
+    if (asked !== "peak") add("peak", "at peak", "bytes", `Live when the heap was largest${within}`, 8);
+    if (asked !== "live") add("live", end, "bytes", `Bytes live ${end}`, 9);
+    add("live_blocks", `blocks ${end}`, "count", `Blocks live ${end}`, 4);
+    if (asked !== "allocated") add("allocated", "allocated", "bytes", `The sum of all allocations${within}`, 7);
+    if (asked !== "allocations") add("allocations", "allocations", "count", `Blocks that were made${within}`, 6);
+    if (numbers("reallocations").some((n) => n > 0))
+      add("reallocations", "reallocs", "count", "Blocks that were made larger or smaller: their bytes count as allocated", 2);
+    if (asked !== "temporary")
+      add("temporary", "temporary", "count", "Freed before the thread's next allocation", 3);
+    add("stacks", "stacks", "count", "Ways that lead here", 1);
     return list;
-  }, [sites, by, value, all, sparks, busy]);
+  }, [sites, by, value, all, sparks, busy, state.from, state.to]);
+  const usual = sites.columns.has("before") ? "-change" : "-value";
+  const sortBy = (sort: string) => {
+    const key = sort.replace(/^-/, "");
+    if (asks && ownMetrics.includes(key) && trace.metrics.includes(key) && !refused(key))
+      change({ metric: key, sort: "" });
+    else change({ sort: sort === usual ? "" : sort }, false);
+  };
+  const refused = (metric: string) =>
+    source.refusal("metric", metric) ?? (isWholeTime(state) ? null : source.refusal("range", metric));
   return (
     <VirtualTable
       label={label}
       columns={columns}
       count={sites.rows}
-      sort={state.sort || (sites.columns.has("before") ? "-change" : "")}
-      onSort={(sort) => change({ sort }, false)}
+      {...(rows ? { rows } : {})}
+      sort={state.sort || usual}
+      onSort={sortBy}
       {...(sites.left_out > 0 ? { last: sites.rows - 1 } : {})}
       chosen={chosen ?? null}
       {...(onChoose ? { onChoose } : {})}

@@ -3,8 +3,9 @@
 
 import type { Sites } from "../contract";
 import { amountText, countText } from "../format";
-import { metricWords, usePage } from "../page";
+import { usePage } from "../page";
 import { question } from "../state";
+import { metricColumn, metricTitle } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { Choice, Nothing, Waiting } from "../widgets/bits";
 import { SitePanel } from "../widgets/site_panel";
@@ -26,7 +27,7 @@ export function SitesView() {
           onChange={(group) => change({ group, site: null, sort: "" })}
           options={ways
             .filter((w) => w !== "type" || trace.types !== false)
-            .map((w) => [w as string, siteTitles[w]!] as const)}
+            .map((w) => [w as string, siteTitles[w]!, source.refusal("group", w)] as const)}
         />
       </div>
       <Waiting asked={asked} what="Adding up the sites">
@@ -37,8 +38,8 @@ export function SitesView() {
 }
 
 export function SitesWithPanel({ sites, by, q }: { sites: Sites; by: string; q: URLSearchParams }) {
-  const { state, change } = usePage();
-  const title = metricWords(sites.metric ?? state.metric).title;
+  const { state, change, trace } = usePage();
+  const title = metricTitle(trace, state);
   if (sites.rows === 0) return <Nothing />;
   const row = state.site === null || by !== "site" ? -1 : sites.id.indexOf(state.site);
   const whole = wholeOf(sites);
@@ -51,13 +52,17 @@ export function SitesWithPanel({ sites, by, q }: { sites: Sites; by: string; q: 
           {sites.left_out > 0
             ? `; ${countText(sites.left_out, "lighter one is", "lighter ones are")} together in the last row`
             : ""}
+          {by === "function"
+            ? "; functions that hold none of it, nor by what they call, are not listed"
+            : `; ${by}s with none of it are not listed`}
         </p>
         <SiteTable
           sites={sites}
           by={by}
           sparksOf={by === "site" ? q : null}
-          value={metricWords(sites.metric ?? state.metric).short ?? title.toLowerCase()}
+          value={metricColumn(trace, state)}
           label={`${title} by ${by}`}
+          asks
           chosen={row}
           {...(by === "site"
             ? {

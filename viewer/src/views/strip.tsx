@@ -2,12 +2,16 @@
 // The timeline that is always there, above every view: the heap over time, in grey all of it and in
 // colour what the filters leave. Brush a range, click an instant.
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { palette } from "../colors";
-import type { Timeline } from "../contract";
+import type { Timeline, Trace } from "../contract";
 import { bytesText } from "../format";
-import { usePage } from "../page";
-import { isFiltered, question, timelessQuestion } from "../state";
+import { metricWords, usePage } from "../page";
+import { shown } from "../safe_text";
+import type { Source } from "../source";
+import { type State, isFiltered, question, timelessQuestion } from "../state";
+import { windowOf, zoomOf } from "../time_choice";
+import { isWholeTime, metricTitle } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { Chips } from "../widgets/filter_bar";
 import { type Curve, TimeChart, byteSteps } from "../widgets/time_chart";
@@ -34,7 +38,12 @@ function stretched(values: Float64Array, slices: number): Float64Array {
   return Float64Array.from({ length: slices }, (_, i) => values[Math.floor((i * values.length) / slices)]!);
 }
 
-export function useTimelines(by: string): { all: Timeline | null; filtered: Timeline | null; error: string | null } {
+export function useTimelines(by: string): {
+  all: Timeline | null;
+  filtered: Timeline | null;
+  error: string | null;
+  unfiltered: string | null; // Why there is no curve of what the filters leave.
+} {
   const { source, state, trace } = usePage();
   const nothing = new URLSearchParams();
   const filters = timelessQuestion(state);
@@ -42,15 +51,33 @@ export function useTimelines(by: string): { all: Timeline | null; filtered: Time
   const all = useAnswer(drawn ? "all" : null, (signal) => source.timeline(nothing, "none", signal));
   const wanted = drawn && (isFiltered(state) || by !== "none");
   const filtered = useAnswer(wanted ? `${by}?${filters}` : null, (signal) => source.timeline(filters, by, signal));
-  // An error in the filters is told by the view.
-  return { all: all.value, filtered: filtered.value, error: all.error };
+  return {
+    all: all.value,
+    filtered: filtered.value,
+    error: all.error,
+    unfiltered: filtered.busy || !isFiltered(state) ? null : filtered.error,
+  };
+}
+
+// The zoom that all charts over time have together.
+export function useZoom(): { window: [number, number] | null; zoom: (window: [number, number] | null) => void } {
+  const { trace, state, change } = usePage();
+  const window = useMemo(() => windowOf(trace, state.zoom), [trace, state.zoom]);
+  return { window, zoom: (to) => change({ zoom: zoomOf(trace, to) }, false) };
+}
+
+// A file cannot tell every metric of a range; then another one is shown until the range is gone.
+function switchedWords(trace: Trace, state: State, source: Source): string | null {
+  if (isWholeTime(state) || state.metric === "live" || !state.metric_was) return null;
+  if (!source.refusal("range", state.metric_was)) return null;
+  return `"${metricWords(state.metric_was).title}" of a range is not in this file: it shows ${metricTitle(trace, state)}`;
 }
 
 export function Strip() {
   const { trace, theme, state, source } = usePage();
-  const remark = source.remark(question(state));
-  const { all, filtered, error } = useTimelines("none");
-  const [window, setWindow] = useState<[number, number] | null>(null);
+  const remarks = [switchedWords(trace, state, source), source.remark(question(state))].filter(Boolean);
+  const { all, filtered, error, unfiltered } = useTimelines("none");
+  const { window, zoom } = useZoom();
   const curves = useMemo(() => {
     if (!all) return [];
     const colours = palette(theme);
@@ -80,17 +107,26 @@ export function Strip() {
   return (
     <section class="strip" aria-label="Timeline">
       <div class="strip-chips">
-        {remark && <span class="muted">{remark}</span>}
+        {unfiltered && (
+          <span class="strip-note" role="status" title={shown(unfiltered)}>
+            {`The curve is of everything: ${shown(unfiltered)}`}
+          </span>
+        )}
+        {remarks.length > 0 && (
+          <span class="strip-note" title={remarks.join("; ")}>
+            {remarks.join("; ")}
+          </span>
+        )}
         <Chips />
         {window && (
-          <button type="button" class="small" onClick={() => setWindow(null)}>
+          <button type="button" class="small" onClick={() => zoom(null)}>
             Zoom out
           </button>
         )}
       </div>
       {all && all.slices > 0 ? (
         <TimeChart
-          label="Heap over time. Arrows move, Enter shows what is live there, Shift with arrows chooses a range, plus and minus zoom, Escape shows everything."
+          label="Heap over time. Arrows move, Enter shows what is live there, Shift with arrows chooses a range, plus and minus zoom, Escape undoes the zoom, the range and the instant."
           times={all.time}
           curves={curves}
           height={104}
@@ -100,7 +136,7 @@ export function Strip() {
           phases={trace.phases ?? []}
           marks={trace.marks ?? []}
           window={window}
-          onWindow={setWindow}
+          onWindow={zoom}
         />
       ) : null}
       {error && (

@@ -12,7 +12,7 @@ import { isFiltered, timelessQuestion } from "../state";
 import { useAnswer } from "../use_answer";
 import { Choice, Waiting } from "../widgets/bits";
 import { type Curve, TimeChart, byteSteps } from "../widgets/time_chart";
-import { sampledOn } from "./strip";
+import { sampledOn, useZoom } from "./strip";
 
 export function TimelineView() {
   const { state, change, source, trace } = usePage();
@@ -38,7 +38,12 @@ export function TimelineView() {
   return (
     <div class="view scrolls">
       <div class="toolbar">
-        <Choice label="Live bytes by" value={state.by} onChange={(by) => change({ by })} options={ways} />
+        <Choice
+          label="Live bytes by"
+          value={state.by}
+          onChange={(by) => change({ by })}
+          options={ways.map(([by, title]) => [by, title, source.refusal("by", by)] as const)}
+        />
         {state.by === "none" && !isFiltered(state) && asked.value && asked.value.vm_size.length > 0 && (
           <label class="check">
             <input type="checkbox" checked={vm} onChange={(e) => setVm(e.currentTarget.checked)} />
@@ -56,7 +61,7 @@ export function TimelineView() {
 
 function Charts({ timeline, vm }: { timeline: Timeline; vm: boolean }) {
   const { state, trace, theme } = usePage();
-  const [window, setWindow] = useState<[number, number] | null>(null);
+  const { window, zoom } = useZoom();
   const p = palette(theme);
   const n = timeline.slices;
   const stacked = timeline.by !== "none" && timeline.groups.length > 0 && timeline.group_live.length >= n;
@@ -105,7 +110,7 @@ function Charts({ timeline, vm }: { timeline: Timeline; vm: boolean }) {
   const same = {
     times: timeline.time,
     window,
-    onWindow: setWindow,
+    onWindow: zoom,
     phases: trace.phases ?? [],
     marks: trace.marks ?? [],
     peak: trace.peak_time_ns ?? null,
@@ -115,17 +120,24 @@ function Charts({ timeline, vm }: { timeline: Timeline; vm: boolean }) {
       {window && (
         <p class="muted">
           {`${durationText(window[0])} to ${durationText(window[1])} `}
-          <button type="button" class="small" onClick={() => setWindow(null)}>
+          <button type="button" class="small" onClick={() => zoom(null)}>
             Whole time
           </button>
         </p>
       )}
       <h2>
         {stacked
-          ? `Live bytes by ${timeline.by}, at the end of each slice`
-          : timeline.exact_max
-            ? "Live bytes, the highest of each slice"
-            : "Live bytes, the higher end of each slice"}
+          ? `Live bytes by ${timeline.by}`
+          : isFiltered(state)
+            ? "Live bytes that the filters leave"
+            : "Live bytes"}{" "}
+        <span class="muted">
+          {stacked
+            ? `(as they were at the end of each of ${grouped(n)} steps of time)`
+            : timeline.exact_max
+              ? `(${grouped(n)} steps of time, of each the highest moment)`
+              : `(${grouped(n)} steps of time, of each its begin or its end: a short peak in between is not seen)`}
+        </span>
       </h2>
       <TimeChart
         {...same}
@@ -194,38 +206,42 @@ function GroupTable({ timeline, stacked }: { timeline: Timeline; stacked: boolea
   if (!stacked) {
     const moments = Array.from({ length: 11 }, (_, i) => Math.min(n - 1, Math.round((i * (n - 1)) / 10)));
     return (
-      <table class="unseen">
-        <caption>The heap at eleven moments</caption>
-        <thead>
-          <tr>
-            <th>Time</th>
-            <th>Live bytes</th>
-            <th>Live blocks</th>
-          </tr>
-        </thead>
+      <div class="unseen">
+        <table>
+          <caption>The heap at eleven moments</caption>
+          <thead>
+            <tr>
+              <th>Time</th>
+              <th>Live bytes</th>
+              <th>Live blocks</th>
+            </tr>
+          </thead>
+          <tbody>
+            {moments.map((i) => (
+              <tr key={i}>
+                <th scope="row">{durationText(timeline.time[i + 1]!)}</th>
+                <td>{bytesText(timeline.live[i] ?? 0)}</td>
+                <td>{grouped(timeline.blocks[i] ?? 0)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    );
+  }
+  return (
+    <div class="unseen">
+      <table>
+        <caption>{`Highest live bytes by ${timeline.by}`}</caption>
         <tbody>
-          {moments.map((i) => (
-            <tr key={i}>
-              <th scope="row">{durationText(timeline.time[i]!)}</th>
-              <td>{bytesText(timeline.live_max[i] ?? 0)}</td>
-              <td>{grouped(timeline.blocks[i] ?? 0)}</td>
+          {timeline.groups.map((g, k) => (
+            <tr key={k}>
+              <th scope="row">{shown(g.name)}</th>
+              <td>{bytesText(timeline.group_live.subarray(k * n, (k + 1) * n).reduce((a, b) => Math.max(a, b), 0))}</td>
             </tr>
           ))}
         </tbody>
       </table>
-    );
-  }
-  return (
-    <table class="unseen">
-      <caption>{`Highest live bytes by ${timeline.by}`}</caption>
-      <tbody>
-        {timeline.groups.map((g, k) => (
-          <tr key={k}>
-            <th scope="row">{shown(g.name)}</th>
-            <td>{bytesText(timeline.group_live.subarray(k * n, (k + 1) * n).reduce((a, b) => Math.max(a, b), 0))}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    </div>
   );
 }

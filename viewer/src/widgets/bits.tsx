@@ -17,7 +17,8 @@ export function frameName(frame: Frame): string {
   return frame.name ?? frame.function ?? "?";
 }
 
-export function FrameText({ frame, long }: { frame: Frame; long?: boolean }) {
+// With `to`, the name leads there.
+export function FrameText({ frame, long, to }: { frame: Frame; long?: boolean; to?: string }) {
   const name = frameName(frame);
   const link = editorLink(frame.file, frame.line);
   const where = place(frame.file, frame.line);
@@ -31,7 +32,13 @@ export function FrameText({ frame, long }: { frame: Frame; long?: boolean }) {
     .join("\n");
   return (
     <span class={long ? "frame long" : "frame"} title={title}>
-      <bdi class="function">{shown(long && frame.full ? frame.full : name)}</bdi>
+      {to ? (
+        <a class="function" href={to}>
+          <bdi>{shown(name)}</bdi>
+        </a>
+      ) : (
+        <bdi class="function">{shown(long && frame.full ? frame.full : name)}</bdi>
+      )}
       {where &&
         (link ? (
           <a class="place" href={link} title={`Open ${shown(frame.file)} in the editor`}>
@@ -43,6 +50,11 @@ export function FrameText({ frame, long }: { frame: Frame; long?: boolean }) {
       {frame.module && <bdi class="module">{shown(baseName(frame.module))}</bdi>}
     </span>
   );
+}
+
+// A sentence, in which what stands between backticks is a command.
+export function Words({ text }: { text: string }) {
+  return <>{text.split("`").map((part, i) => (i % 2 ? <code key={i}>{shown(part)}</code> : shown(part)))}</>;
 }
 
 export function ShareBar({ part, whole }: { part: number; whole: number }) {
@@ -72,7 +84,7 @@ export function Waiting<T>({
   if (asked.error && !asked.busy)
     return (
       <p class="sentence error" role="alert">
-        {shown(asked.error)}
+        <Words text={asked.error} />
       </p>
     );
   return (
@@ -135,7 +147,7 @@ export function Choice<T extends string>({
 }: {
   label: string;
   value: T;
-  options: readonly (readonly [T, string])[];
+  options: readonly (readonly [T, string, (string | null)?])[]; // The last: why it cannot be chosen.
   onChange: (value: T) => void;
 }) {
   return (
@@ -143,8 +155,15 @@ export function Choice<T extends string>({
       <span class="choice-label" aria-hidden="true">
         {label}
       </span>
-      {options.map(([key, title]) => (
-        <button key={key} type="button" aria-pressed={key === value} onClick={() => onChange(key)}>
+      {options.map(([key, title, refusal]) => (
+        <button
+          key={key}
+          type="button"
+          aria-pressed={key === value}
+          disabled={!!refusal}
+          title={refusal ?? undefined}
+          onClick={() => onChange(key)}
+        >
           {title}
         </button>
       ))}

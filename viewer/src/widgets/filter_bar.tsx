@@ -8,15 +8,32 @@ import { bytesText, durationText, parseBytes, typedBytes } from "../format";
 import { cutTime, metricWords, metricsOf, usePage } from "../page";
 import { shorterNames } from "../labels";
 import { baseName, patternText, shown } from "../safe_text";
+import { wholeTime } from "../time_choice";
+import { isWholeTime } from "../time_words";
+import { patternsOf, typedText } from "../typed_list";
 import { type State, isCompared, isFiltered, noFilters } from "../state";
 
 export function FilterBar() {
   const { state, change, trace, source } = usePage();
   const known = metricsOf(trace);
   const metrics = known.includes(state.metric) ? known : [state.metric, ...known];
+  const refused = (metric: string) =>
+    source.refusal("metric", metric) ?? (isWholeTime(state) ? null : source.refusal("range", metric));
   // By name where that tells them apart, else by number.
   const names = new Set(trace.threads.map((t) => t.name));
+  const [types, setTypes] = useState<string[]>([]);
+  const askTypes = () => {
+    if (types.length > 0 || source.refusal("group", "type")) return;
+    source.sites(new URLSearchParams({ metric: "allocated" }), "type", 200).then(
+      (sites) => {
+        const named = sites.names.name.slice(0, sites.rows - (sites.left_out > 0 ? 1 : 0));
+        setTypes(named.filter((type) => type !== "(unknown)"));
+      },
+      () => {},
+    );
+  };
   const threads = (names.size > 1 ? [...names] : trace.threads.map((t) => String(t.tid))).slice(0, 200);
+  const modules = trace.modules.slice(0, 300).map(baseName);
   return (
     <form class="filters" role="search" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
       <Field label="Metric" wide="metric">
@@ -30,8 +47,8 @@ export function FilterBar() {
             <option
               key={m}
               value={m}
-              disabled={source.refusal("metric", m) !== null}
-              title={source.refusal("metric", m) ?? undefined}
+              disabled={refused(m) !== null}
+              title={refused(m) ?? undefined}
             >
               {metricWords(m).title}
             </option>
@@ -40,20 +57,20 @@ export function FilterBar() {
       </Field>
       <Typed
         name="where"
-        label="Stack text"
+        label="Stack text (Enter applies it)"
         value={state.where}
         wide="where"
         placeholder="parse and not /^std::/"
-        help="Words that a stack must have: and, or, not, (...), /regular expression/; -word is not word."
+        help="Words that a stack must have: and, or, not, (...), /regular expression/; -word is not word. Enter applies it."
         set={(text) => ({ where: text })}
       />
       <Typed
         name="thread"
         label="Thread"
-        value={state.thread.join(", ")}
+        value={typedText(state.thread)}
         placeholder="name or number"
         list={threads}
-        set={(text) => ({ thread: listed(text) })}
+        set={(text) => ({ thread: patternsOf(text, threads) })}
       />
       <Field label="Process" wide="process">
         <select
@@ -70,18 +87,20 @@ export function FilterBar() {
       <Typed
         name="module"
         label="Module"
-        value={state.module.join(", ")}
+        value={typedText(state.module)}
         placeholder="libfoo"
-        list={trace.modules.slice(0, 300).map(baseName)}
-        set={(text) => ({ module: listed(text) })}
+        list={modules}
+        set={(text) => ({ module: patternsOf(text, modules) })}
       />
       {trace.types !== false && (
         <Typed
           name="type"
           label="Type"
-          value={state.type.join(", ")}
+          value={typedText(state.type)}
           placeholder="std::string"
-          set={(text) => ({ type: listed(text) })}
+          list={types}
+          onFocus={askTypes}
+          set={(text) => ({ type: patternsOf(text, types) })}
         />
       )}
       <Typed
@@ -115,7 +134,7 @@ export function Chips() {
   return (
     <div class="chips" aria-label="In force" role="group">
       {!whole && (
-        <Chip clear="Look at the whole time" onClear={() => change({ from: null, to: null })}>
+        <Chip clear="Look at the whole time" onClear={() => change(wholeTime(state))}>
           {state.metric === "live" && state.from === null
             ? `at ${durationText(cutTime(trace, state.to ?? 1000))}`
             : `${durationText(cutTime(trace, state.from ?? 0))} to ${durationText(cutTime(trace, state.to ?? 1000))}`}
@@ -154,7 +173,7 @@ export function Chips() {
         </Chip>
       )}
       {anything && (
-        <button type="button" class="small" onClick={() => change(noFilters)}>
+        <button type="button" class="small" onClick={() => change({ ...wholeTime(state), ...noFilters })}>
           Clear all
         </button>
       )}
@@ -182,13 +201,6 @@ function chipName(pattern: string): string {
   return forms[1] ?? forms[0]!;
 }
 
-function listed(text: string): string[] {
-  return text
-    .split(",")
-    .map((t) => t.trim())
-    .filter(Boolean);
-}
-
 function Field({ label, wide, children }: { label: string; wide: string; children: ComponentChildren }) {
   return (
     <label class={`field ${wide}`}>
@@ -207,6 +219,7 @@ function Typed({
   wide = "",
   list,
   wrong,
+  onFocus,
   set,
 }: {
   name: string;
@@ -217,6 +230,7 @@ function Typed({
   wide?: string;
   list?: string[];
   wrong?: (text: string) => string | null;
+  onFocus?: () => void;
   set: (text: string) => Partial<State>;
 }) {
   const { change, source } = usePage();
@@ -254,6 +268,7 @@ function Typed({
         list={list ? `l-${name}` : undefined}
         onFocus={() => {
           pushed.current = false;
+          onFocus?.();
         }}
         onBlur={(event) => {
           if (event.currentTarget.value !== value) send(event.currentTarget.value);
@@ -274,7 +289,7 @@ function Typed({
       />
       {list && (
         <datalist id={`l-${name}`}>
-          {list.map((l) => (
+          {[...new Set(list)].map((l) => (
             <option key={l} value={shown(l)} />
           ))}
         </datalist>

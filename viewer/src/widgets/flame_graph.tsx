@@ -5,14 +5,17 @@
 import { useMemo, useState } from "preact/hooks";
 import { palette } from "../colors";
 import { type Flame, kOthers } from "../contract";
+import { editorLink } from "../editor";
 import { colouring } from "../flame_colours";
 import { matching, treeOf } from "../flame_names";
+import { ownAmounts } from "../flame_own";
 import { pathOf } from "../flame_tree";
 import { amountText, changeText, countText, percentText } from "../format";
 import { Labels } from "../labels";
-import { metricWords, usePage } from "../page";
-import { baseName, patternOf, place, shown } from "../safe_text";
+import { usePage } from "../page";
+import { baseName, patternOf, place, shown, stackTextOf } from "../safe_text";
 import { isFiltered } from "../state";
+import { beforeWords, comparedWords, metricTitle } from "../time_words";
 import { Nothing, copyText } from "./bits";
 import { FlameCanvas } from "./flame_canvas";
 import { type Paint, font } from "./flame_paint";
@@ -27,8 +30,12 @@ export function FlameGraph({
   upwards,
   onZoom,
   onOut,
+  inverted = false,
+  inside = 0,
 }: {
   flame: Flame;
+  inverted?: boolean; // From the allocation outwards,
+  inside?: number; // with so many functions between all and its first node.
   by: "after" | "before";
   zoom: number;
   upwards: boolean;
@@ -48,9 +55,10 @@ export function FlameGraph({
       }),
     [flame],
   );
+  const own = useMemo(() => ownAmounts(flame, inverted, inside), [flame, inverted, inside]);
   const colours = useMemo(
-    () => colouring(flame, tree, state.colour, program, theme, matches),
-    [flame, tree, state.colour, program, theme, matches],
+    () => colouring(flame, own, tree, state.colour, program, theme, matches),
+    [flame, own, tree, state.colour, program, theme, matches],
   );
   const paint = useMemo<Paint>(
     () => ({
@@ -66,7 +74,7 @@ export function FlameGraph({
     [colours, labels],
   );
 
-  const title = metricWords(flame.metric ?? state.metric).title;
+  const title = metricTitle(trace, state);
   const nameOf = (node: number) => {
     if (flame.kind[node] === kOthers)
       return `others: ${countText(flame.symbol[node]!, "lighter stack", "lighter stacks")} together`;
@@ -94,12 +102,12 @@ export function FlameGraph({
         </span>
         {before !== undefined && (
           <span>
-            before {amountText(before, flame.unit)}, change <b>{changeText(total - before, flame.unit)}</b>
+            before ({beforeWords(trace, state)}) {amountText(before, flame.unit)}, change <b>{changeText(total - before, flame.unit)}</b>
           </span>
         )}
-        {real && flame.self_of[node]! > 0 && (
+        {real && own[node]! > 0 && (
           <span>
-            itself {amountText(flame.self_of[node]!, flame.unit)}, {percentText(flame.self_of[node]!, flame.total)}
+            itself {amountText(own[node]!, flame.unit)}, {percentText(own[node]!, flame.total)}
           </span>
         )}
         {flame.kind[node] === kOthers && <span class="muted">Zoom into the function above to see them.</span>}
@@ -124,6 +132,8 @@ export function FlameGraph({
     return <Nothing />;
   const name = menu ? (flame.symbols.name[flame.symbol[menu.node]!] ?? "") : "";
   const full = menu ? (flame.symbols.full?.[flame.symbol[menu.node]!] ?? "") : "";
+  const symbol = menu ? flame.symbol[menu.node]! : 0;
+  const link = menu ? editorLink(flame.symbols.file?.[symbol], flame.symbols.line?.[symbol]) : null;
   return (
     <>
       <div class="flame-frame">
@@ -140,8 +150,8 @@ export function FlameGraph({
           label={`Flame graph, ${title}: ${amountText(flame.total, flame.unit)} in ${countText(tree.count, "node", "nodes")}.`}
         />
       </div>
-      <FlameLegend flame={flame} modules={colours.modules} />
-      <HeaviestNodes flame={flame} title={title} />
+      <FlameLegend flame={flame} by={by} modules={colours.modules} />
+      <HeaviestNodes flame={flame} own={own} title={title} />
       {menu && (
         <Menu
           x={menu.x}
@@ -159,6 +169,11 @@ export function FlameGraph({
               title: "Callers and callees (sandwich)",
               act: () => change({ sandwich: flame.symbols.id?.[flame.symbol[menu.node]!] ?? null }),
             },
+            {
+              title: "Show in Sites",
+              act: () => change({ view: "sites", group: "site", site: null, where: stackTextOf(name, full) }),
+            },
+            ...(link ? [{ title: "Open source", act: () => void location.assign(link) }] : []),
             { title: "Highlight", act: () => change({ find: name }) },
             { title: "Copy name", act: () => void copyText(full || name) },
             { title: "Copy stack", act: () => void copyText(stackText(menu.node)) },
@@ -169,8 +184,16 @@ export function FlameGraph({
   );
 }
 
-function FlameLegend({ flame, modules }: { flame: Flame; modules: { name: string; fill: string }[] }) {
-  const { theme, state } = usePage();
+function FlameLegend({
+  flame,
+  by,
+  modules,
+}: {
+  flame: Flame;
+  by: "after" | "before";
+  modules: { name: string; fill: string }[];
+}) {
+  const { theme, state, trace } = usePage();
   const p = palette(theme);
   const swatch = (fill: string, text: string) => (
     <span key={text} class="legend-item">
@@ -180,6 +203,7 @@ function FlameLegend({ flame, modules }: { flame: Flame; modules: { name: string
   );
   return (
     <div class="legend below" aria-label="Colours">
+      {flame.before_of && <span>{comparedWords(trace, state)}</span>}
       {flame.before_of
         ? ["gone or halved", "", "less", "same", "more", "", "new or doubled"].map((t, i) => swatch(p.diverging[i]!, t))
         : state.colour === "severity"
@@ -187,38 +211,58 @@ function FlameLegend({ flame, modules }: { flame: Flame; modules: { name: string
               swatch(p.heat[i]!, t),
             )
           : modules.map((m) => swatch(m.fill, shown(baseName(m.name))))}
+      {flame.before_of && by === "after" && <span>What is gone has no width here: choose the width of before.</span>}
       <span class="hint">Click zooms, wheel zooms, drag pans, right-click for more</span>
     </div>
   );
 }
 
 // What the picture says, for those who cannot see it.
-function HeaviestNodes({ flame, title }: { flame: Flame; title: string }) {
-  const rows = useMemo(() => {
+function HeaviestNodes({ flame, own, title }: { flame: Flame; own: Float64Array; title: string }) {
+  const { rows, more } = useMemo(() => {
     const held = new Map<number, number>();
     for (let i = 0; i < flame.parent.length; ++i)
-      if (flame.kind[i] === 0) held.set(flame.symbol[i]!, (held.get(flame.symbol[i]!) ?? 0) + flame.self_of[i]!);
-    return [...held].sort((a, b) => b[1] - a[1]).slice(0, 20);
-  }, [flame]);
+      if (flame.kind[i] === 0) held.set(flame.symbol[i]!, (held.get(flame.symbol[i]!) ?? 0) + own[i]!);
+    const all = [...held].filter(([, amount]) => amount > 0).sort((a, b) => b[1] - a[1]);
+    return { rows: all.slice(0, 20), more: all.length - 20 };
+  }, [flame, own]);
+  const others = flame.others;
+  const folded = others?.stacks ?? others?.nodes ?? 0;
   return (
-    <table class="unseen">
-      <caption>{`The functions that hold most themselves, ${title}`}</caption>
-      <thead>
-        <tr>
-          <th>Function</th>
-          <th>Amount</th>
-          <th>Share</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(([s, amount]) => (
-          <tr key={s}>
-            <td>{shown(flame.symbols.name[s])}</td>
-            <td>{amountText(amount, flame.unit)}</td>
-            <td>{percentText(amount, flame.total)}</td>
+    <div class="unseen">
+      <table>
+        <caption>{`The functions that hold most themselves, ${title}`}</caption>
+        <thead>
+          <tr>
+            <th>Function</th>
+            <th>Amount</th>
+            <th>Share</th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {rows.map(([s, amount]) => (
+            <tr key={s}>
+              <td>{shown(flame.symbols.name[s])}</td>
+              <td>{amountText(amount, flame.unit)}</td>
+              <td>{percentText(amount, flame.total)}</td>
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          {more > 0 && (
+            <tr>
+              <td colSpan={3}>{`${countText(more, "more function holds", "more functions hold")} less.`}</td>
+            </tr>
+          )}
+          {others && folded > 0 && (
+            <tr>
+              <td>{`others: ${countText(folded, "light stack", "light stacks")} folded together, not in the rows above`}</td>
+              <td>{amountText(others.amount, flame.unit)}</td>
+              <td>{percentText(others.amount, flame.total)}</td>
+            </tr>
+          )}
+        </tfoot>
+      </table>
+    </div>
   );
 }

@@ -9,6 +9,7 @@ import type { Unit } from "../contract";
 import { usePage } from "../page";
 import { patternOf, shown } from "../safe_text";
 import { question } from "../state";
+import { endWords } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { CopyButton, FrameText, Waiting, frameName } from "./bits";
 
@@ -19,6 +20,9 @@ export function stackText(frames: Frame[]): string {
     )
     .join("\n");
 }
+
+// From here on, sites are of the recording that is compared with alone: their blocks cannot be asked for.
+const onlyBefore = 2 ** 31;
 
 export function SitePanel({
   site,
@@ -45,9 +49,11 @@ export function SitePanel({
         </button>
       </header>
       <div class="panel-actions">
-        <button type="button" class="small" onClick={() => change({ view: "blocks", site })}>
-          Its blocks
-        </button>
+        {site < onlyBefore && (
+          <button type="button" class="small" onClick={() => change({ view: "blocks", site })}>
+            Its blocks
+          </button>
+        )}
         <button
           type="button"
           class="small"
@@ -66,7 +72,7 @@ export function SitePanel({
       </div>
       {trace.has?.source && frame.file && frame.line ? <SourceCode file={frame.file} line={frame.line} /> : null}
       <Waiting asked={stacks} what="Looking up the stacks">
-        {(answer) => <StackList stacks={answer} unit={unit} />}
+        {(answer) => <StackList stacks={answer} unit={unit} end={endWords(trace, state)} />}
       </Waiting>
     </aside>
   );
@@ -99,11 +105,11 @@ function SourceCode({ file, line }: { file: string; line: number }) {
   );
 }
 
-function StackList({ stacks, unit }: { stacks: Stacks; unit: Unit }) {
+function StackList({ stacks, unit, end }: { stacks: Stacks; unit: Unit; end: string }) {
   return (
     <>
       {stacks.stacks.map((stack, i) => (
-        <OneStack key={i} stack={stack} unit={unit} open={i === 0} />
+        <OneStack key={i} stack={stack} unit={unit} end={end} open={i === 0} />
       ))}
       {stacks.left_out ? (
         <p class="muted">{countText(stacks.left_out, "lighter stack is", "lighter stacks are")} not listed.</p>
@@ -113,11 +119,21 @@ function StackList({ stacks, unit }: { stacks: Stacks; unit: Unit }) {
   );
 }
 
-function OneStack({ stack, unit, open }: { stack: Stacks["stacks"][number]; unit: Unit; open: boolean }) {
+function OneStack({
+  stack,
+  unit,
+  end,
+  open,
+}: {
+  stack: Stacks["stacks"][number];
+  unit: Unit;
+  end: string; // When that is which is live.
+  open: boolean;
+}) {
   const facts = [
     stack.allocations !== undefined ? `${grouped(stack.allocations)} allocations` : "",
     stack.peak !== undefined ? `${bytesText(stack.peak)} at the peak` : "",
-    stack.live !== undefined ? `${bytesText(stack.live)} live` : "",
+    stack.live !== undefined ? `${bytesText(stack.live)} live ${end}` : "",
   ]
     .filter(Boolean)
     .join(", ");

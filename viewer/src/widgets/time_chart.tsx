@@ -10,6 +10,7 @@ import { palette } from "../colors";
 import { axisTime, durationText } from "../format";
 import { cutTime, usePage } from "../page";
 import { shown } from "../safe_text";
+import { chosenInstant, chosenRange, nothingZoomed, wholeTime } from "../time_choice";
 import { listen, sliceAt, zoomWindow } from "./time_chart_input";
 import { drawBehind, drawOver } from "./time_chart_marks";
 
@@ -39,14 +40,18 @@ export interface TimeChartProps {
   onWindow: (window: [number, number] | null) => void;
 }
 
+function nothing(u: uPlot): boolean {
+  return u.data.slice(1).every((values) => Array.from(values as number[]).every((v) => !v));
+}
+
 export const byteSteps = Array.from({ length: 52 }, (_, k) => 2 ** k);
 
 export function TimeChart(props: TimeChartProps) {
-  const { trace, state, change, theme } = usePage();
+  const { trace, source, state, change, theme } = usePage();
   const host = useRef<HTMLDivElement>(null),
     plot = useRef<uPlot | null>(null);
-  const latest = useRef({ props, state, change, trace });
-  latest.current = { props, state, change, trace };
+  const latest = useRef({ props, state, change, trace, source });
+  latest.current = { props, state, change, trace, source };
   const [under, setUnder] = useState<number | null>(null); // A slice, below the pointer or the keys.
   const [keyCut, setKeyCut] = useState<number | null>(null);
   const colours = palette(theme);
@@ -70,7 +75,7 @@ export function TimeChart(props: TimeChartProps) {
     const options: uPlot.Options = {
       width: Math.max(100, element.clientWidth),
       height: props.height,
-      padding: [8, 10, 0, 0],
+      padding: [8, 26, 0, 0], // To the right, half of the last time.
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { show: false } },
       scales: {
@@ -97,7 +102,11 @@ export function TimeChart(props: TimeChartProps) {
           gap: 3,
           ...(props.steps ? { incrs: props.steps } : {}),
           space: 26,
-          values: (_u, splits) => splits.map((s) => (props.axisText ?? props.text)(s).replace(/\.0 /, " ")),
+          // Where there is nothing, and where only whole numbers are, no axis has more than that.
+          values: (u, splits) =>
+            splits.map((s) =>
+              (nothing(u) && s > 0) || !(s >= 1 || s === 0) ? "" : (props.axisText ?? props.text)(s).replace(/\.0 /, " "),
+            ),
         },
       ],
       series: [
@@ -161,7 +170,7 @@ export function TimeChart(props: TimeChartProps) {
             : state.to !== null && state.from === here
               ? state.to
               : here;
-        change({ from: Math.min(anchor, cut), to: Math.max(anchor, cut) }, false);
+        change(chosenRange(state, source, Math.min(anchor, cut), Math.max(anchor, cut)), false);
       }
     };
     const keys: Record<string, () => void> = {
@@ -171,10 +180,10 @@ export function TimeChart(props: TimeChartProps) {
       PageUp: () => go(step),
       Home: () => go(-1000),
       End: () => go(1000),
-      Enter: () => change({ metric: "live", from: null, to: here }),
+      Enter: () => change(chosenInstant(state, here)),
       Escape: () => {
         setKeyCut(null);
-        change({ from: null, to: null });
+        change({ ...wholeTime(state), ...nothingZoomed });
       },
       "+": () => zoomWindow(props, cutTime(trace, here), 0.6),
       "=": () => zoomWindow(props, cutTime(trace, here), 0.6),

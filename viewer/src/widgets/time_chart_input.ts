@@ -4,6 +4,7 @@
 
 import type uPlot from "uplot";
 import { type Page, cutTime, nearestCut } from "../page";
+import { chosenInstant, chosenRange } from "../time_choice";
 import type { TimeChartProps } from "./time_chart";
 
 export interface Latest {
@@ -11,6 +12,7 @@ export interface Latest {
   state: Page["state"];
   change: Page["change"];
   trace: Page["trace"];
+  source: Page["source"];
 }
 
 export function sliceAt(times: Float64Array, ns: number): number {
@@ -48,7 +50,7 @@ export function listen(u: uPlot, latest: { current: Latest }): void {
     const cut = cutAt(event);
     const [from, to] = [Math.min(anchor, cut), Math.max(anchor, cut)];
     if (from === to) return;
-    latest.current.change({ from, to }, !pushed);
+    latest.current.change(chosenRange(latest.current.state, latest.current.source, from, to), !pushed);
     pushed = true;
   };
   over.addEventListener("pointerdown", (event) => {
@@ -79,7 +81,7 @@ export function listen(u: uPlot, latest: { current: Latest }): void {
     if (!over.hasPointerCapture(event.pointerId)) return;
     over.releasePointerCapture(event.pointerId);
     if (dragging) brush(event);
-    else latest.current.change({ metric: "live", from: null, to: cutAt(event) });
+    else latest.current.change(chosenInstant(latest.current.state, cutAt(event)));
   });
   over.addEventListener(
     "wheel",

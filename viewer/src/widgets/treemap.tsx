@@ -17,6 +17,7 @@ export interface Part {
 }
 
 const mostParts = 160;
+const leastGroup = 260; // Square pixels; modules with less are one group.
 
 export function Treemap({
   parts,
@@ -50,7 +51,7 @@ export function Treemap({
     <div class="treemap" ref={host} role="group" aria-label={label}>
       {laid.groups.map((g) => (
         <div key={g.module} class="treemap-group" style={boxStyle(g.box)} aria-hidden="true">
-          <bdi>{shown(baseName(g.module) || "no module")}</bdi>
+          {g.headed && <bdi>{shown(baseName(g.module) || "no module")}</bdi>}
         </div>
       ))}
       {laid.cells.map(({ part, box, stands }) => {
@@ -70,7 +71,12 @@ export function Treemap({
             aria-pressed={stands > 1 ? undefined : part.key === chosen}
             class={part.key === chosen && stands === 1 ? "treemap-cell chosen" : "treemap-cell"}
             disabled={stands > 1}
-            style={{ ...boxStyle(box), background: fill, color: inkOn(fill) }}
+            style={{
+              ...boxStyle(box),
+              background: fill,
+              color: inkOn(fill),
+              ...(box.w > 44 && box.h > 17 ? {} : { padding: 0 }),
+            }}
             onClick={() => onChoose(part.key)}
           >
             {box.w > 44 && box.h > 17 && <bdi>{stands > 1 ? name : fittingName(part.name, box.w)}</bdi>}
@@ -97,8 +103,25 @@ function boxStyle(box: Box) {
 }
 
 interface Laid {
-  groups: { module: string; box: Box }[];
+  groups: { module: string; box: Box; headed: boolean }[];
   cells: { part: Part; box: Box; stands: number }[];
+}
+
+interface Group {
+  amount: number;
+  own: Part[];
+  rest: Part[];
+}
+
+// The modules that are too small to be seen as one, if there are several.
+function withoutTiny(order: [string, Group][], least: number): [string, Group][] {
+  const large = order.filter(([, g]) => g.amount >= least),
+    tiny = order.filter(([, g]) => g.amount < least);
+  if (tiny.length < 2) return order;
+  const parts = tiny.flatMap(([, g]) => [...g.own, ...g.rest]);
+  const amount = tiny.reduce((sum, [, g]) => sum + g.amount, 0);
+  const all: [string, Group][] = [...large, [`${tiny.length} small modules`, { amount, own: [], rest: parts }]];
+  return all.sort((a, b) => b[1].amount - a[1].amount);
 }
 
 function layParts(parts: Part[], w: number, h: number): Laid {
@@ -106,7 +129,7 @@ function layParts(parts: Part[], w: number, h: number): Laid {
   if (w < 10 || h < 10) return laid;
   const sorted = parts.filter((p) => p.amount > 0).sort((a, b) => b.amount - a.amount);
   const whole = sorted.reduce((sum, p) => sum + p.amount, 0);
-  const groups = new Map<string, { amount: number; own: Part[]; rest: Part[] }>();
+  const groups = new Map<string, Group>();
   sorted.forEach((part, rank) => {
     let group = groups.get(part.module);
     if (!group) groups.set(part.module, (group = { amount: 0, own: [], rest: [] }));
@@ -114,16 +137,16 @@ function layParts(parts: Part[], w: number, h: number): Laid {
     // An area below 40 pixels is hard to hit.
     ((part.amount / whole) * w * h >= 40 && rank < mostParts ? group.own : group.rest).push(part);
   });
-  const order = [...groups].sort((a, b) => b[1].amount - a[1].amount);
+  const order = withoutTiny([...groups].sort((a, b) => b[1].amount - a[1].amount), (leastGroup * whole) / (w * h));
   const boxes = squarify(
     order.map(([, g]) => g.amount),
     { x: 0, y: 0, w, h },
   );
   order.forEach(([module, group], i) => {
     const box = boxes[i]!;
-    if (box.w < 2 || box.h < 2) return;
+    if (box.w < 5 || box.h < 5) return;
     const headed = box.w > 60 && box.h > 40;
-    laid.groups.push({ module: headed ? module : "", box });
+    laid.groups.push({ module, box, headed });
     const inner = { x: box.x + 1, y: box.y + (headed ? 16 : 1), w: box.w - 3, h: box.h - (headed ? 18 : 3) };
     const cells: { part: Part; stands: number }[] = group.own.map((part) => ({ part, stands: 1 }));
     if (group.rest.length > 0) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table of any length of which only the visible rows exist. It is a grid for screen readers; the arrow
-// keys move a row's cursor, Enter chooses, and headings sort.
+// keys move a row's cursor, Enter chooses, and headings sort. Where it is narrow, columns that can be spared
+// are left out.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 export interface TableColumn {
   key: string;
@@ -11,6 +12,7 @@ export interface TableColumn {
   help?: string;
   width: string; // As in grid-template-columns.
   right?: boolean;
+  spare?: number; // Where there is no room, columns with this go, the lowest first.
   sort?: (row: number) => number | string;
   cell: (row: number) => ComponentChildren;
 }
@@ -19,6 +21,7 @@ export interface VirtualTableProps {
   label: string;
   columns: TableColumn[];
   count: number;
+  rows?: number[]; // Only these, if not all.
   last?: number; // A row that stays at the end, however the others are sorted.
   sort?: string; // A key, with "-" in front: from the highest.
   onSort?: (sort: string) => void;
@@ -28,34 +31,59 @@ export interface VirtualTableProps {
   rowClass?: (row: number) => string;
 }
 
+// The narrowest that a row may be: the first number in each column's width, and the gaps.
+function narrowestOf(columns: TableColumn[]): number {
+  return columns.reduce((sum, c) => sum + (parseFloat(/[\d.]+/.exec(c.width)?.[0] ?? "0") || 0) + 12, 20 - 12);
+}
+
+// Without those that can be spared, as many as it takes; never that by which the rows are sorted.
+function thatFit(columns: TableColumn[], room: number, sort: string): TableColumn[] {
+  let left = columns;
+  const spare = columns
+    .filter((c) => c.spare !== undefined && c.key !== sort.replace(/^-/, ""))
+    .sort((a, b) => a.spare! - b.spare!);
+  for (const column of spare) {
+    if (narrowestOf(left) <= room) break;
+    left = left.filter((c) => c !== column);
+  }
+  return left;
+}
+
 export const tableRow = 26;
 let tables = 0;
 
 export function VirtualTable(props: VirtualTableProps) {
-  const { columns, count, last, chosen } = props;
+  const { count, last, chosen } = props;
   const [ownSort, setOwnSort] = useState("");
   const sort = props.onSort ? (props.sort ?? "") : ownSort;
   const setSort = props.onSort ?? setOwnSort;
   const body = useRef<HTMLDivElement>(null);
   const [scrolled, setScrolled] = useState(0);
   const [height, setHeight] = useState(600);
+  const [room, setRoom] = useState(Infinity);
   const [cursor, setCursor] = useState(-1);
   const name = useMemo(() => `table${++tables}`, []);
 
-  const order = useMemo(() => sortedRows(columns, count, last, sort), [columns, count, last, sort]);
-  useEffect(() => {
-    const observer = new ResizeObserver(() => body.current && setHeight(body.current.clientHeight));
+  const order = useMemo(() => sortedRows(props.columns, props.rows ?? count, last, sort), [props.columns, count, props.rows, last, sort]);
+  const columns = useMemo(() => thatFit(props.columns, room, sort), [props.columns, room, sort]);
+  useLayoutEffect(() => {
+    const measure = () => {
+      if (!body.current) return;
+      setHeight(body.current.clientHeight);
+      setRoom(body.current.clientWidth);
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
     observer.observe(body.current!);
     return () => observer.disconnect();
   }, []);
   useEffect(() => {
     body.current!.scrollTop = 0;
     setCursor(-1);
-  }, [count, sort]);
+  }, [order.length, sort]);
 
   const template = columns.map((c) => c.width).join(" ");
-  // The narrowest that a row may be: the first number in each column's width, and the gaps.
-  const narrowest = columns.reduce((sum, c) => sum + (parseFloat(/[\d.]+/.exec(c.width)?.[0] ?? "0") || 0) + 12, 20);
+  const narrowest = narrowestOf(columns);
   const shape = { gridTemplateColumns: template, minWidth: `${narrowest}px` };
   const first = Math.max(0, Math.floor((scrolled - tableRow) / tableRow) - 4);
   const end = Math.min(order.length, Math.ceil((scrolled + height) / tableRow) + 4);
@@ -120,7 +148,7 @@ export function VirtualTable(props: VirtualTableProps) {
       </div>,
     );
   }
-  const tall = props.tallest ? Math.min(props.tallest, Math.max(1, count)) * tableRow + tableRow + 4 : null;
+  const tall = props.tallest ? Math.min(props.tallest, Math.max(1, order.length)) * tableRow + tableRow + 4 : null;
   return (
     <div
       class={tall ? "table" : "table fills"}
@@ -134,7 +162,7 @@ export function VirtualTable(props: VirtualTableProps) {
         ref={body}
         role="grid"
         aria-label={props.label}
-        aria-rowcount={count + 1}
+        aria-rowcount={order.length + 1}
         tabIndex={0}
         aria-activedescendant={cursor >= first && cursor < end ? `${name}r${cursor}` : undefined}
         onScroll={(event) => setScrolled((event.currentTarget as HTMLElement).scrollTop)}
@@ -161,7 +189,7 @@ export function VirtualTable(props: VirtualTableProps) {
                     </span>
                   </button>
                 ) : (
-                  c.title || <span class="unseen">{c.key}</span>
+                  c.title || <span class="unseen">{c.key.replaceAll("_", " ")}</span>
                 )}
               </div>
             );
@@ -179,17 +207,22 @@ export function VirtualTable(props: VirtualTableProps) {
   );
 }
 
-function sortedRows(columns: TableColumn[], count: number, last: number | undefined, sort: string): number[] {
-  const rows = Array.from({ length: count }, (_, i) => i);
+function sortedRows(
+  columns: TableColumn[],
+  some: number | number[],
+  last: number | undefined,
+  sort: string,
+): number[] {
+  const rows = typeof some === "number" ? Array.from({ length: some }, (_, i) => i) : [...some];
   const down = sort.startsWith("-");
   const by = columns.find((c) => c.key === sort.replace(/^-/, ""))?.sort;
   if (!by) return rows;
-  const keys = rows.map(by);
+  const keys = new Map(rows.map((row) => [row, by(row)]));
   const sign = down ? -1 : 1;
   rows.sort((a, b) => {
     if (a === last || b === last) return a === last ? 1 : -1;
-    const x = keys[a]!,
-      y = keys[b]!;
+    const x = keys.get(a)!,
+      y = keys.get(b)!;
     if (typeof x === "string" || typeof y === "string")
       return -sign * (String(x) < String(y) ? 1 : String(x) > String(y) ? -1 : 0) || a - b;
     return sign * (x - y) || a - b;

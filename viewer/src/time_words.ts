@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What time numbers are of, in words: "Live at 328 ms", "Bytes allocated from 1 s to 2 s". Nobody should
+// take what is live at an instant for what is live at the peak.
+
+import type { Trace } from "./contract";
+import { durationText } from "./format";
+import { cutTime, metricWords } from "./page";
+import { shown } from "./safe_text";
+import type { State } from "./state";
+
+type Times = Pick<State, "metric" | "from" | "to">;
+
+// Whether an instant of the recording was chosen, not a range of it.
+export function isInstant(state: Times): boolean {
+  return state.metric === "live" && state.from === null && state.to !== null;
+}
+
+export function isWholeTime(state: Pick<State, "from" | "to">): boolean {
+  return (state.from ?? 0) === 0 && (state.to ?? 1000) === 1000;
+}
+
+function at(trace: Trace, tenths: number): string {
+  return durationText(cutTime(trace, tenths));
+}
+
+// "at the end", or "at 328 ms".
+export function endWords(trace: Trace, state: Pick<State, "to">): string {
+  return (state.to ?? 1000) === 1000 ? "at the end" : `at ${at(trace, state.to!)}`;
+}
+
+// "1 s to 2 s".
+export function rangeWords(trace: Trace, state: Pick<State, "from" | "to">): string {
+  return `${at(trace, state.from ?? 0)} to ${at(trace, state.to ?? 1000)}`;
+}
+
+// A metric with the time that it is of.
+export function metricTitle(trace: Trace, state: Times): string {
+  const { title } = metricWords(state.metric);
+  if (state.metric === "live") return `Live ${endWords(trace, state)}`;
+  if (state.metric === "leaked") {
+    const when = isWholeTime(state) ? "in the recording" : `from ${rangeWords(trace, state)}`;
+    return `Leaked (allocated ${when} and still live at its end)`;
+  }
+  if (isWholeTime(state)) return title;
+  if (state.metric === "peak") return `Live at the peak of ${rangeWords(trace, state)}`;
+  return `${title} from ${rangeWords(trace, state)}`;
+}
+
+// The same above a column, where there is little room.
+export function metricColumn(trace: Trace, state: Times): string {
+  const { short, title } = metricWords(state.metric);
+  return state.metric === "live" ? endWords(trace, state) : (short ?? title.toLowerCase());
+}
+
+// What is compared with: "before: monday.mscope", or a time of the same recording.
+export function beforeWords(trace: Trace, state: State): string {
+  if (state.base) return shown(trace.base?.name ?? "the other recording");
+  const before = { from: state.before_from, to: state.before_to };
+  return state.metric === "live" && state.before_from === null ? endWords(trace, before) : rangeWords(trace, before);
+}
+
+export function afterWords(trace: Trace, state: State): string {
+  if (state.base) return shown(trace.name ?? "this recording");
+  return isInstant(state) ? endWords(trace, state) : rangeWords(trace, state);
+}
+
+export function comparedWords(trace: Trace, state: State): string {
+  return `Since before (${beforeWords(trace, state)}), after (${afterWords(trace, state)}) has:`;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leaks by site are the sums of the stacks that leak there, and none is lost.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AnswerTable } from "../src/contract";
+import { bySite, byStack } from "../src/leak_groups";
+
+const columns = ["bytes", "share", "blocks", "when", "first_ns", "last_ns", "frame", "stack"].map((key) => ({
+  key,
+  title: key,
+  kind: "text" as const,
+}));
+const row = (bytes: number, blocks: number, when: string, first: number, last: number, name: string, line: number) => {
+  const frame = { name, full: `${name}()`, file: "a.cc", line, module: "a" };
+  return { cells: [bytes, { part: bytes, whole: 1000 }, blocks, when, first, last, frame, [frame]] };
+};
+const table: AnswerTable = {
+  key: "leaks",
+  title: "",
+  columns,
+  rows: [
+    row(100, 4, "once", 7, 9, "f", 3),
+    row(300, 1, "again 2/10", 2, 4, "f", 3),
+    row(500, 1, "once", 5, 5, "f", 4),
+    row(20, 2, "again 3/10", 6, 8, "f", 3),
+    row(80, 2, "growing 9/10", 1, 9, "g", 3),
+  ],
+};
+
+test("stacks of one place are one row", () => {
+  const { table: made, rowsOf } = bySite(table);
+  const shown = made.rows.map(({ cells }) => cells.filter((_, i) => i !== 6 && i !== 7));
+  assert.deepEqual(shown, [
+    [80, { part: 80, whole: 1000 }, 2, "growing 9/10", 1, 9, 1],
+    [500, { part: 500, whole: 1000 }, 1, "once", 5, 5, 1],
+    [420, { part: 420, whole: 1000 }, 7, "again 3/10", 2, 9, 3],
+  ]);
+  assert.deepEqual(rowsOf, [[4], [2], [0, 1, 3]]);
+  assert.equal(made.columns.at(-1)!.key, "stacks");
+});
+
+test("by stack they are as they came", () => {
+  assert.equal(byStack(table).table, table);
+  assert.deepEqual(byStack(table).rowsOf, [[0], [1], [2], [3], [4]]);
+});
