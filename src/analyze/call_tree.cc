@@ -8,6 +8,7 @@
 #include "analyze/call_tree.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "symbols/readable_name.h"
 
@@ -18,6 +19,40 @@ static size_t hash_of(uint64_t key) {
   return static_cast<size_t>(key ^ key >> 29);
 }
 
+ChildTable::ChildTable(size_t expected) {
+  if (expected == 0) return;
+  keys_.resize(std::bit_ceil(expected * 8 / 5 + 1));
+  nodes_.resize(keys_.size());
+}
+
+void ChildTable::grow() {
+  ChildTable larger;
+  larger.keys_.resize(std::max<size_t>(1024, keys_.size() * 2));
+  larger.nodes_.resize(larger.keys_.size());
+  larger.used_ = used_;
+  size_t mask = larger.keys_.size() - 1;
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    if (nodes_[i] == 0) continue;
+    size_t at = hash_of(keys_[i]) & mask;
+    while (larger.nodes_[at] != 0) at = (at + 1) & mask;
+    larger.keys_[at] = keys_[i];
+    larger.nodes_[at] = nodes_[i];
+  }
+  *this = std::move(larger);
+}
+
+uint32_t ChildTable::find_or_add(uint32_t node, SymbolId symbol, uint32_t next) {
+  if (used_ * 8 >= keys_.size() * 5) grow();
+  uint64_t key = uint64_t{node} << 32 | static_cast<uint32_t>(symbol);
+  size_t mask = keys_.size() - 1, at = hash_of(key) & mask;
+  for (; nodes_[at] != 0; at = (at + 1) & mask)
+    if (keys_[at] == key) return nodes_[at];
+  keys_[at] = key;
+  nodes_[at] = next;
+  ++used_;
+  return next;
+}
+
 CallTree::CallTree(Reading* reading, const Query& query, TreeOptions options)
     : reading_(*reading),
       selector_(reading, query, options.fold_plumbing),
@@ -25,7 +60,7 @@ CallTree::CallTree(Reading* reading, const Query& query, TreeOptions options)
       rules_(query.rules),
       whole_outside_(query.frames.only_under.empty()) {
   reading_.for_each_row([this](const Row& row) { add(row); });
-  children_ = Children();
+  children_ = ChildTable();
   node_at_ = decltype(node_at_)();
   if (query.full_names) return;
   // Only now is it known which short names would be those of several functions.
@@ -156,30 +191,10 @@ SymbolId CallTree::intern(const Frame& frame) {
 }
 
 uint32_t CallTree::child(uint32_t node, SymbolId symbol) {
-  if (children_.used * 8 >= children_.keys.size() * 5) {
-    Children old = std::move(children_);
-    children_.keys.assign(std::max<size_t>(1024, old.keys.size() * 2), 0);
-    children_.nodes.assign(children_.keys.size(), 0);
-    children_.used = old.used;
-    for (size_t i = 0; i < old.keys.size(); ++i) {
-      if (old.nodes[i] == 0) continue;
-      size_t at = hash_of(old.keys[i]) & (children_.keys.size() - 1);
-      while (children_.nodes[at] != 0) at = (at + 1) & (children_.keys.size() - 1);
-      children_.keys[at] = old.keys[i];
-      children_.nodes[at] = old.nodes[i];
-    }
-  }
-  uint64_t key = uint64_t{node} << 32 | static_cast<uint32_t>(symbol);
-  size_t mask = children_.keys.size() - 1, at = hash_of(key) & mask;
-  while (children_.nodes[at] != 0) {
-    if (children_.keys[at] == key) return children_.nodes[at];
-    at = (at + 1) & mask;
-  }
-  children_.keys[at] = key;
-  children_.nodes[at] = static_cast<uint32_t>(nodes_.size());
-  ++children_.used;
-  nodes_.push_back({node, symbol});
-  return children_.nodes[at];
+  auto next = static_cast<uint32_t>(nodes_.size());
+  uint32_t below = children_.find_or_add(node, symbol, next);
+  if (below == next) nodes_.push_back({node, symbol});
+  return below;
 }
 
 std::vector<Amounts> CallTree::cumulative() const {

@@ -31,6 +31,20 @@ struct Symbol {
   int column = 0;  // As Frame's; only with TreeOptions::by_line.
 };
 
+// From a node and a symbol to the node below; a hash table.
+class ChildTable {
+ public:
+  explicit ChildTable(size_t expected = 0);
+  // `next` if there was none.
+  uint32_t find_or_add(uint32_t node, SymbolId symbol, uint32_t next);
+
+ private:
+  void grow();
+  std::vector<uint64_t> keys_;
+  std::vector<uint32_t> nodes_;  // 0: the place is free.
+  size_t used_ = 0;
+};
+
 // Functions under those that called them, root outermost.
 class FunctionTree {
  public:
@@ -83,13 +97,6 @@ class CallTree : public FunctionTree {
   std::vector<Amounts> cumulative() const;
 
  private:
-  // Places of a hash table from (node, symbol) to the node below.
-  struct Children {
-    std::vector<uint64_t> keys;
-    std::vector<uint32_t> nodes;
-    size_t used = 0;
-  };
-
   void add(const Row& row);
   // The node of a row whose outer end is that of its neighbours in the tree of stacks.
   uint32_t node_of(const Row& row, RowSelector::Place place);
@@ -109,7 +116,7 @@ class CallTree : public FunctionTree {
   std::vector<Amounts> amounts_ = std::vector<Amounts>(1);  // The first is nothing.
   std::unordered_map<std::string, SymbolId> ids_;
   std::vector<int32_t> symbol_of_frame_;  // By FrameId; -1: not known yet.
-  Children children_;
+  ChildTable children_;
   Amounts total_, unfiltered_;
   uint64_t stacks_ = 0, cut_stacks_ = 0;
 

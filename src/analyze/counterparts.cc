@@ -115,20 +115,15 @@ MergedTree::MergedTree(const FunctionTree& before, const FunctionTree& after,
     symbol_of[i] = place->second;
   }
 
-  auto key = [](uint32_t parent, SymbolId symbol) {
-    return uint64_t{parent} << 32 | static_cast<uint32_t>(symbol);
-  };
-  std::unordered_map<uint64_t, uint32_t> below;
-  below.reserve(nodes_.size() + node_of_.size());
+  ChildTable below(nodes_.size() + node_of_.size());
   for (uint32_t i = kRoot + 1; i < nodes_.size(); ++i)
-    below.try_emplace(key(nodes_[i].parent, nodes_[i].symbol), i);
+    below.find_or_add(nodes_[i].parent, nodes_[i].symbol, i);
   for (uint32_t i = kRoot + 1; i < node_of_.size(); ++i) {
     uint32_t parent = node_of_[before.nodes()[i].parent];
     SymbolId symbol = symbol_of[static_cast<uint32_t>(before.nodes()[i].symbol)];
-    auto [place, fresh] =
-        below.try_emplace(key(parent, symbol), static_cast<uint32_t>(nodes_.size()));
-    if (fresh) nodes_.push_back({parent, symbol, 0});
-    node_of_[i] = place->second;
+    auto next = static_cast<uint32_t>(nodes_.size());
+    node_of_[i] = below.find_or_add(parent, symbol, next);
+    if (node_of_[i] == next) nodes_.push_back({parent, symbol, 0});
   }
 }
 

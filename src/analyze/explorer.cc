@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyze/folded_tree.h"
 #include "analyze/row_selector.h"
 #include "analyze/symbol_naming.h"
 
@@ -417,11 +418,26 @@ Explorer::Treeing Explorer::tree(const Question& question) {
   if (const Treeing* kept = trees_.find(key)) return *kept;
   auto made = std::make_shared<Tree>();
   made->node_of_row.assign(rows_.size(), kNobody);
+  if (const FrameFilter& frames = question.query.frames;
+      !frames.hide.empty() && frames.only_under.empty() && !question.query.rules.reshape()) {
+    Question whole = question;
+    whole.words.hide.clear();
+    whole.query.frames.hide.clear();
+    Treeing all = tree(whole);
+    auto folded = std::make_shared<FoldedTree>(
+        *all->tree, [&](const Symbol& symbol) { return matches_any(frames.hide, symbol.full); });
+    for (size_t row = 0; row < rows_.size(); ++row)
+      if (uint32_t node = all->node_of_row[row]; node != kNobody)
+        made->node_of_row[row] = folded->node_of(node);
+    made->children = std::make_unique<NodeChildren>(*folded);
+    made->tree = std::move(folded);
+    return trees_.keep(key, std::move(made));
+  }
   TreeOptions options;
   options.visit = [&](const Row& row, uint32_t node) {
     made->node_of_row[row_of(row.image, row.stack)] = node;
   };
-  made->tree = std::make_unique<CallTree>(reading_.get(), about_frames(question.query), options);
+  made->tree = std::make_shared<CallTree>(reading_.get(), about_frames(question.query), options);
   made->children = std::make_unique<NodeChildren>(*made->tree);
   return trees_.keep(key, std::move(made));
 }

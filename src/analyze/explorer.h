@@ -66,7 +66,7 @@ class Explorer {
 
   // The tree of functions with the question's rules for frames.
   struct Tree {
-    std::unique_ptr<CallTree> tree;
+    std::shared_ptr<const FunctionTree> tree;
     std::unique_ptr<NodeChildren> children;
     std::vector<uint32_t> node_of_row;  // kNobody: it is not in the tree.
   };

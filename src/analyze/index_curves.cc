@@ -57,6 +57,9 @@ bool find_curves(Index* index, const std::vector<uint32_t>& group_of_cell, size_
   if (!first_half.get() || !good) return false;
   for (size_t i = 0; i < curves->live_bytes.size(); ++i)  // From changes to what is there.
     if (i % kSlices != 0) curves->live_bytes[i] += curves->live_bytes[i - 1];
+  // A block that realloc has moved here was not made here, nor has one fewer been freed for that.
+  for (SliceFlow& slice : curves->all)
+    if (static_cast<int64_t>(slice.frees) < 0) slice.frees = 0;
   for (uint32_t i = 1; i < kSlices; ++i) {
     curves->all[i].live_bytes += curves->all[i - 1].live_bytes;
     curves->all[i].live_blocks += curves->all[i - 1].live_blocks;

@@ -31,24 +31,14 @@ std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-// The page has fields, not options.
-std::string without_dashes(std::string_view sentence) {
-  std::string text;
-  for (size_t i = 0; i < sentence.size(); ++i) {
-    bool begins_word = i == 0 || sentence[i - 1] == ' ' || sentence[i - 1] == '(';
-    if (begins_word && sentence.substr(i).starts_with("--")) i += 2;
-    if (i < sentence.size()) text += sentence[i];
-  }
-  return text;
-}
-
 }  // namespace
 
 Reply failure(int status, std::string_view sentence) {
   output::StringSink sink;
   output::JsonWriter json(&sink);
   json.begin_object();
-  json.member("error", without_dashes(sentence));
+  // The page has fields, not options, and calls those inside by their names.
+  json.member("error", sentence.starts_with("--") ? sentence.substr(2) : sentence);
   json.end();
   return {status, kJsonType, sink.text()};
 }

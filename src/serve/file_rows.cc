@@ -11,7 +11,7 @@
 
 namespace malloscope::serve {
 
-using analyze::CallTree;
+using analyze::FunctionTree;
 using analyze::Explorer;
 using analyze::IndexSums;
 
@@ -51,9 +51,9 @@ void FileRows::keep(size_t most) {
   for (size_t i = 0; i < kept_; ++i) is_kept[order[i]] = true;
 
   // The nodes on the way to what is kept, in the order of the tree: parents first.
-  const std::vector<CallTree::Node>& nodes = tree_->tree->nodes();
+  const std::vector<FunctionTree::Node>& nodes = tree_->tree->nodes();
   std::vector<bool> is_needed(nodes.size());
-  is_needed[CallTree::kRoot] = true;
+  is_needed[FunctionTree::kRoot] = true;
   for (size_t row = 0; row < all; ++row)
     if (is_kept[row])
       for (uint32_t node = tree_->node_of_row[row]; !is_needed[node]; node = nodes[node].parent)
@@ -64,7 +64,7 @@ void FileRows::keep(size_t most) {
     file_node[node] = static_cast<uint32_t>(parent_.size());
     parent_.push_back(file_node[nodes[node].parent]);
     symbol_.push_back(static_cast<uint32_t>(nodes[node].symbol));
-    kind_.push_back(node == CallTree::kRoot ? kRoot : kFunction);
+    kind_.push_back(node == FunctionTree::kRoot ? kRoot : kFunction);
   }
   // What is folded is where its way leaves the tree that is kept; the processes stay apart.
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> others;  // By node and image: the row.
@@ -91,7 +91,7 @@ void FileRows::keep(size_t most) {
 
 std::string FileRows::tree() const {
   Columns columns;
-  const CallTree& calls = *tree_->tree;
+  const FunctionTree& calls = *tree_->tree;
   std::vector<uint32_t> place_of(calls.symbols(), Explorer::kNobody), symbols, symbol = symbol_;
   for (size_t i = 0; i < symbol.size(); ++i) {
     if (kind_[i] == kRoot) symbol[i] = 0;

@@ -23,7 +23,7 @@ NamedFrame plain_name(std::string name) {
 void list_functions(const Explorer& explorer, const Explorer::Tree& tree,
                     const Explorer::Amounted& now, const Explorer::Amounted* before,
                     analyze::Metric metric, Listed* listed) {
-  const analyze::CallTree& calls = *tree.tree;
+  const analyze::FunctionTree& calls = *tree.tree;
   std::vector<Listed::Row> rows(calls.symbols());
   for (size_t row = 0; row < tree.node_of_row.size(); ++row) {
     uint32_t node = tree.node_of_row[row];
@@ -39,12 +39,12 @@ void list_functions(const Explorer& explorer, const Explorer::Tree& tree,
     uint32_t node;
     bool done;
   };
-  std::vector<Visit> visits = {{analyze::CallTree::kRoot, false}};
+  std::vector<Visit> visits = {{analyze::FunctionTree::kRoot, false}};
   while (!visits.empty()) {
     auto [node, done] = visits.back();
     visits.pop_back();
     auto symbol = static_cast<uint32_t>(calls.nodes()[node].symbol);
-    bool is_root = node == analyze::CallTree::kRoot;
+    bool is_root = node == analyze::FunctionTree::kRoot;
     if (done) {
       --open[symbol];
       continue;
