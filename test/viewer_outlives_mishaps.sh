@@ -78,9 +78,9 @@ for i in range(16):
 os.remove(index)
 
 # A disk with no room for the index.
-record("small.mscope", f"{programs}/handover", "2000")
+record("small.mscope", f"{programs}/handover", "200")
 os.mkdir("disk")
-if os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8M", "tmpfs", "disk"],
+if os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64M", "tmpfs", "disk"],
                                          capture_output=True).returncode == 0:
     try:
         shutil.copy("small.mscope", "disk")
