@@ -17,6 +17,10 @@
 namespace malloscope::analyze {
 namespace {
 
+// What sums may keep: of everything, and of the part of the cells that was asked about last. All
+// that a server needs for a hundred million events of a million stacks is to fit into 2 GiB.
+constexpr size_t kBytesOfAllSums = size_t{384} << 20, kBytesOfSomeSums = size_t{192} << 20;
+
 // Words can have anything in them but this.
 constexpr char kEnd = '\0';
 
@@ -210,7 +214,7 @@ Result<std::unique_ptr<Explorer>> Explorer::open(const std::string& path, const 
     for (const IndexCell& cell : explorer->index_->cells())
       explorer->row_of_cell_.push_back(explorer->row_of(cell.image, cell.stack));
     explorer->all_sums_ = std::make_unique<IndexSums>(
-        explorer->index_.get(), explorer->row_of_cell_, explorer->rows_.size());
+        explorer->index_.get(), explorer->row_of_cell_, explorer->rows_.size(), kBytesOfAllSums);
   }
   return explorer;
 }
@@ -219,6 +223,14 @@ uint32_t Explorer::row_of(ImageId image, StackId stack) const {
   if (raw(image) == 0 || raw(image) > row_of_.size()) return kNobody;
   const std::vector<uint32_t>& rows = row_of_[raw(image) - 1];
   return raw(stack) < rows.size() ? rows[raw(stack)] : kNobody;
+}
+
+void Explorer::make_room() {
+  constexpr size_t kManyRows = 100'000;
+  if (rows_.size() < kManyRows) return;
+  some_sums_.clear();
+  all_amounts_.clear();
+  amounts_.clear();
 }
 
 bool Explorer::prepare() { return all_sums_ && all_sums_->prepare(); }
@@ -248,8 +260,8 @@ IndexSums& Explorer::sums_of(const Question& question) {
     }
     if (!counts) row_of_cell[i] = kNobody;
   }
-  return *some_sums_.keep(
-      key, std::make_unique<IndexSums>(index_.get(), std::move(row_of_cell), rows_.size()));
+  return *some_sums_.keep(key, std::make_unique<IndexSums>(index_.get(), std::move(row_of_cell),
+                                                           rows_.size(), kBytesOfSomeSums));
 }
 
 bool Explorer::from_index(const Question& question, Wanted wanted, Amounted* found) {
@@ -437,7 +449,9 @@ Explorer::Treeing Explorer::tree(const Question& question) {
   options.visit = [&](const Row& row, uint32_t node) {
     made->node_of_row[row_of(row.image, row.stack)] = node;
   };
-  made->tree = std::make_shared<CallTree>(reading_.get(), about_frames(question.query), options);
+  // Only its shape is kept; amounts are those of a question.
+  made->tree = std::make_shared<FunctionTree>(
+      CallTree(reading_.get(), about_frames(question.query), options));
   made->children = std::make_unique<NodeChildren>(*made->tree);
   return trees_.keep(key, std::move(made));
 }

@@ -132,6 +132,8 @@ class Explorer {
 
   // What the next question is answered faster by; false when there is nothing left to do.
   bool prepare();
+  // Before somebody else needs much memory: what can be had again soon is forgotten, if it is much.
+  void make_room();
 
  private:
   // The answers to the latest questions.
@@ -152,6 +154,8 @@ class Explorer {
       if (list_.size() > most_) list_.pop_back();
       return list_.front().second;
     }
+
+    void clear() { list_.clear(); }
 
    private:
     size_t most_;

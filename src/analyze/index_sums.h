@@ -18,13 +18,9 @@ namespace malloscope::analyze {
 class IndexSums {
  public:
   static constexpr uint32_t kNobody = UINT32_MAX;
-  // For what is kept, of one instance.
-  static constexpr size_t kMostBytes = size_t{512} << 20;
-
   // The index must outlive it. `row_of_cell`: by cell, or kNobody: it does not count. Cells of one
-  // row are of one image.
-  IndexSums(Index* index, std::vector<uint32_t> row_of_cell, size_t rows,
-            size_t most_bytes = kMostBytes);
+  // row are of one image. `most_bytes`: for what is kept.
+  IndexSums(Index* index, std::vector<uint32_t> row_of_cell, size_t rows, size_t most_bytes);
 
   size_t rows() const { return rows_; }
   const std::vector<uint32_t>& row_of_cell() const { return row_of_cell_; }

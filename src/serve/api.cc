@@ -230,6 +230,10 @@ Result<Reply> Api::report(const std::string& name, const Parameters& parameters)
   std::string key = key_of(name, parameters);
   for (const auto& [asked, reply] : reports_)
     if (asked == key) return reply;
+  {
+    std::lock_guard explorer_lock(explorer_mutex_);
+    explorer_->make_room();
+  }
   Result<Reply> reply = Reply{};
   if (name == "blocks") {
     auto asked = [&] {
