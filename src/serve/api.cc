@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 
@@ -224,6 +225,19 @@ Result<Reply> Api::ask(const std::string& name, const Parameters& parameters) {
   return Reply{404, "", ""};
 }
 
+std::unique_lock<std::mutex> Api::turn_for(const std::string& name) {
+  using std::chrono::milliseconds;
+  if (name == "timeline" || name == "sparks") {
+    std::this_thread::sleep_for(milliseconds(10));  // The page asks for the rest right after it.
+    while (waiting_ > 0) std::this_thread::sleep_for(milliseconds(2));
+    return std::unique_lock(explorer_mutex_);
+  }
+  ++waiting_;
+  std::unique_lock lock(explorer_mutex_);
+  --waiting_;
+  return lock;
+}
+
 Result<Reply> Api::report(const std::string& name, const Parameters& parameters) {
   std::lock_guard lock(report_mutex_);
   jobs_.throw_if_left(word(parameters, kAsked));
@@ -278,7 +292,7 @@ Reply Api::answer(const std::string& name, const Parameters& parameters) {
           !known)
         return std::unexpected(known.error());
       if (name.starts_with(kReports) || name == "blocks") return report(name, parameters);
-      std::lock_guard lock(explorer_mutex_);
+      std::unique_lock lock = turn_for(name);
       jobs_.throw_if_left(word(parameters, kAsked));
       return ask(name, parameters);
     } catch (const Jobs::Left&) {

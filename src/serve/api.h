@@ -48,6 +48,8 @@ class Api {
   // What takes a look at all events: does not keep other questions waiting.
   Result<Reply> report(const std::string& name, const Parameters& parameters);
   Context context(const Parameters& parameters);
+  // Curves of a part of the stacks take a while, so others that are asked for come first.
+  std::unique_lock<std::mutex> turn_for(const std::string& name);
   // A sentence if a trace is no longer the file that was loaded; else empty.
   std::string replaced() const;
 
@@ -70,7 +72,8 @@ class Api {
   double share_ = 0;
   std::string error_;
 
-  std::mutex explorer_mutex_;  // One question to it at a time.
+  std::mutex explorer_mutex_;     // One question to it at a time.
+  std::atomic<int> waiting_ = 0;  // Questions that curves give way to.
   std::unique_ptr<analyze::Explorer> explorer_, base_;
   std::optional<analyze::Comparison> comparison_;
   std::string trace_members_;  // What api/trace says once it is ready.

@@ -14,4 +14,7 @@ import { Store } from "./state";
 const place = document.getElementById("page")!;
 place.textContent = "";
 const data = FileData.ofPage(document);
-render(<App source={data ? new FileSource(data) : new ServerSource()} store={new Store()} />, place);
+const source = data ? new FileSource(data) : new ServerSource();
+render(<App source={source} store={new Store()} />, place);
+// A server that nobody asks anything ends; as long as the page is open, somebody does.
+if (!data) setInterval(() => source.progress().catch(() => undefined), 20_000);
