@@ -11,8 +11,8 @@
 
 namespace malloscope::serve {
 
-using analyze::FunctionTree;
 using analyze::Explorer;
+using analyze::FunctionTree;
 using analyze::IndexSums;
 
 enum : uint8_t { kFunction = 0, kOthers = 1, kRoot = 2 };

@@ -34,7 +34,7 @@ namespace {
 using wire::ChunkType;
 __extension__ using Wide = unsigned __int128;
 
-constexpr ChunkType kLastType = ChunkType::kVm;  // That this knows how to merge.
+constexpr ChunkType kLastType = ChunkType::kVm;           // That this knows how to merge.
 constexpr size_t kChunkBytes = wire::kMaxChunkBytes / 4;  // When a chunk is large enough.
 
 // No clock gets there; what a file claims beyond is cut off, so that sums of two do not overflow.
