@@ -8,7 +8,6 @@
 namespace malloscope::serve {
 namespace {
 
-using analyze::Amounts;
 using analyze::By;
 using analyze::Explorer;
 using analyze::NamedFrame;

@@ -18,7 +18,6 @@ namespace {
 using analyze::Amounts;
 using analyze::By;
 using analyze::Explorer;
-using analyze::NamedFrame;
 
 constexpr size_t kMostRows = 2'000, kMostStacks = 50, kSparks = 64;
 
