@@ -12,7 +12,14 @@ done
 sed -n '/^Next/,$s/^  //p' err >next
 [ "$(wc -l <next)" -ge 4 ] || fail "too little to type next: $(cat next)"
 while read -r line; do
+  if [[ $line == *" view "* ]]; then
+    bash -c "exec $line --no-open" >typed 2>&1 &
+    wait_for 10 grep -q '^http://127' typed || fail "$line: $(cat typed)"
+    kill $!
+    continue
+  fi
   bash -c "$line" >typed 2>&1 || fail "$line: $(cat typed)"
 done <next
+grep -q ' view ' next || fail "the viewer is not named: $(cat next)"
 grep -q $'\033' err && fail "colours off a terminal"
 [ "$(wc -l <err)" -le 60 ] || fail "$(wc -l <err) lines is more than a page"
