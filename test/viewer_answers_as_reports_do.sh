@@ -14,7 +14,7 @@ agree threads.mscope "" "metric=allocated from=10% to=60%" "metric=live to=33.3%
 record python.mscope python3 -c 'import json; x = [json.loads("[1, {\"a\": [2.5]}]") for _ in range(3000)]' ||
   fail "exit $?"
 agree python.mscope "metric=peak" "metric=allocated where='json or dict -Parser'" \
-  "metric=live where='not /^_?Py/'" "metric=allocated hide=Eval" "metric=peak under=PyImport" \
+  "metric=live where='not /^_?Py/'" "metric=allocated hide=Eval" "metric=allocated hide=." "metric=peak under=PyImport" \
   "metric=peak module=libc" "metric=temporary from=50%" "metric=peak from=12.5% to=77.7%" \
   "metric=lifetime" "metric=peak to=12ms"
 record children.mscope sh -c 'perl -e "@a = map { {n => \$_} } 1..2000"; git --version' >/dev/null ||

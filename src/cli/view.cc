@@ -80,7 +80,8 @@ int main_view(const Words& words) {
       "at it for a while.",
       "malloscope view");
   add_trace(app, &trace);
-  app.add_option("--base", base, "Another recording: what changed since then, in every view of it")
+  app.add_option("--base", base,
+                 "Another recording: what changed since then, as a table and as a flame graph")
       ->type_name("TRACE")
       ->check(CLI::ExistingFile.description(""));
   app.add_flag("--no-open", no_open, "Only print the page's address");
