@@ -118,7 +118,7 @@ bool Index::sum(const Course& course, Steps steps, std::vector<IndexEntry>* cell
 std::optional<IndexBlockWriter::Packed> Index::pack_whole() {
   std::vector<IndexEntry> sums;
   if (!sum(course({}, {}, {}), {}, &sums)) return std::nullopt;
-  IndexBlockWriter whole(false);
+  IndexBlockWriter whole(false, true);
   for (size_t i = 0; i < sums.size(); ++i) {
     sums[i].cell = static_cast<uint32_t>(i);
     whole.add(sums[i]);

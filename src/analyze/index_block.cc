@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//     raw block:   size of each column, then the columns
-//     packed:      one zstd frame
+//     raw block:   how many singles there are of each kind, the size of each column, the columns
+//     packed:      one zstd frame; or the raw block, unless it is at least twice as large
+//
+// With very many stacks nearly all that happens to one in a short time is that a block is made, is
+// freed, or both. Those entries have columns of their own, which are read without asking what is
+// there.
 //
 // Live bytes and blocks are written as what is missing of what was allocated: where
 // nothing was freed, moved in or moved away, that is nothing.
@@ -9,11 +13,46 @@
 
 #include <zstd.h>
 
+#include <cstring>
+
 #include "base/packing.h"
 
 namespace malloscope::analyze {
 
+bool IndexBlockWriter::add_single(const IndexEntry& entry) {
+  Kind kind = entry.temporary != 0     ? kTemporary
+              : entry.allocations == 0 ? kFreed
+              : entry.live_blocks != 0 ? kMade
+                                       : kBrief;
+  auto live = static_cast<uint64_t>(entry.live_bytes);
+  uint64_t size = kind == kFreed ? 0 - live : entry.allocated_bytes;
+  auto block = static_cast<int64_t>(makes(kind) ? size : live);
+  auto is_bit = [&](int64_t peak) { return peak == 0 || peak == block; };
+  int64_t change = int{makes(kind)} - int{frees(kind)};
+  if (in_order_ || size > UINT32_MAX || entry.reallocations != 0 ||
+      entry.temporary != (kind == kTemporary) || entry.allocations != makes(kind) ||
+      entry.allocated_bytes != (makes(kind) ? size : 0) || entry.live_blocks != change ||
+      entry.live_bytes != change * static_cast<int64_t>(size) || !is_bit(entry.peak_bytes) ||
+      (own_peaks_ && !is_bit(entry.own_peak_bytes)))
+    return false;
+  Singles& singles = singles_[kind];
+  auto put_bit = [&](Singles::Column column, int64_t peak) {
+    std::vector<uint8_t>& bits = singles.columns[column];
+    if (singles.count % 8 == 0) bits.push_back(0);
+    bits.back() |= static_cast<uint8_t>(unsigned{peak != 0} << singles.count % 8);
+  };
+  put(&singles.columns[Singles::kGaps], entry.cell - singles.next_cell);
+  put(&singles.columns[Singles::kSizes], size);
+  put_bit(Singles::kPeaks, entry.peak_bytes);
+  if (own_peaks_) put_bit(Singles::kOwnPeaks, entry.own_peak_bytes);
+  singles.next_cell = entry.cell + 1;
+  ++singles.count;
+  return true;
+}
+
 void IndexBlockWriter::add(const IndexEntry& entry) {
+  ++entries_;
+  if (add_single(entry)) return;
   put(kGaps, entry.cell - next_cell_);
   next_cell_ = entry.cell + 1;
   auto gone_blocks =
@@ -45,31 +84,61 @@ void IndexBlockWriter::add(const IndexEntry& entry) {
 
 IndexBlockWriter::Packed IndexBlockWriter::finish() {
   Packer raw;
+  for (const Singles& singles : singles_) {
+    raw.number(singles.count);
+    for (const auto& column : singles.columns) raw.number(column.size());
+  }
   for (const auto& column : columns_) raw.number(column.size());
+  for (Singles& singles : singles_) {
+    for (auto& column : singles.columns) {
+      raw.bytes(column);
+      column.clear();
+    }
+    singles.count = singles.next_cell = 0;
+  }
   for (auto& column : columns_) {
     raw.bytes(column);
     column.clear();
   }
-  next_cell_ = 0;
-  const std::vector<uint8_t>& bytes = raw.result();
+  entries_ = next_cell_ = 0;
+  std::vector<uint8_t>& bytes = raw.result();
   Packed packed;
   packed.raw_bytes = bytes.size();
   packed.bytes.resize(ZSTD_compressBound(bytes.size()));
   size_t size =
       ZSTD_compress(packed.bytes.data(), packed.bytes.size(), bytes.data(), bytes.size(), 1);
-  packed.bytes.resize(ZSTD_isError(size) ? 0 : size);
+  bool worth_it = !ZSTD_isError(size) && size < bytes.size() / 2;
+  packed.bytes.resize(size);
+  if (!worth_it) packed.bytes = std::move(bytes);
   return packed;
 }
 
 bool IndexBlockReader::open(std::span<const uint8_t> packed, uint64_t raw_bytes, bool own_peaks) {
   own_peaks_ = own_peaks;
   if (raw_bytes > kMostRawBytes) return false;
-  raw_.resize(raw_bytes);
-  size_t size = ZSTD_decompress(raw_.data(), raw_.size(), packed.data(), packed.size());
-  if (ZSTD_isError(size) || size != raw_bytes) return false;
-  Unpacker in(raw_);
+  raw_.resize(raw_bytes + kMaxVarintBytes + 1);
+  if (packed.size() == raw_bytes) {
+    memcpy(raw_.data(), packed.data(), packed.size());
+  } else {
+    size_t size = ZSTD_decompress(raw_.data(), raw_bytes, packed.data(), packed.size());
+    if (ZSTD_isError(size) || size != raw_bytes) return false;
+  }
+  Unpacker in(std::span<const uint8_t>(raw_).first(raw_bytes));
+  uint64_t single_sizes[IndexBlockWriter::kKinds][Singles::kColumns];
   uint64_t sizes[IndexBlockWriter::kColumns];
+  for (int kind = 0; kind < IndexBlockWriter::kKinds; ++kind) {
+    singles_[kind].count = in.number();
+    for (uint64_t& column : single_sizes[kind]) column = in.number();
+  }
   for (uint64_t& column : sizes) column = in.number();
+  for (int kind = 0; kind < IndexBlockWriter::kKinds; ++kind) {
+    for (int i = 0; i < Singles::kColumns; ++i)
+      singles_[kind].columns[i] = in.bytes(single_sizes[kind][i]);
+    uint64_t bits = singles_[kind].count / 8 + (singles_[kind].count % 8 != 0);
+    if (single_sizes[kind][Singles::kPeaks] != bits ||
+        single_sizes[kind][Singles::kOwnPeaks] != (own_peaks ? bits : 0))
+      return false;
+  }
   for (int i = 0; i < IndexBlockWriter::kColumns; ++i) columns_[i] = in.bytes(sizes[i]);
   return in.ok() && in.done();
 }

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/attributes.h"
 #include "base/varint.h"
 
 namespace malloscope::analyze {
@@ -32,12 +33,15 @@ struct IndexEntry {
 class IndexBlockWriter {
  public:
   // `own_peaks`: own_peak_bytes is written; else it is the same as peak_bytes.
-  explicit IndexBlockWriter(bool own_peaks) : own_peaks_(own_peaks) {}
+  // `in_order`: entries are read back in the order of their cells, which takes longer.
+  explicit IndexBlockWriter(bool own_peaks, bool in_order = false)
+      : own_peaks_(own_peaks), in_order_(in_order) {}
 
   // In order of cells.
   void add(const IndexEntry& entry);
-  bool empty() const { return columns_[kTags].empty(); }
-  // The block, and its size before it was compressed. Empty again afterwards.
+  bool empty() const { return entries_ == 0; }
+  // The block, and its size before it was compressed; if that is the same, it is not. Empty again
+  // afterwards.
   struct Packed {
     std::vector<uint8_t> bytes;
     uint64_t raw_bytes = 0;
@@ -47,15 +51,31 @@ class IndexBlockWriter {
  private:
   friend class IndexBlockReader;
   enum Column { kGaps, kTags, kCounts, kAllocated, kGone, kPeaks, kOwnPeaks, kColumns };
+  // Cells to which one thing happened, and nothing else. The peak's share is the block or nothing:
+  // a bit.
+  struct Singles {
+    enum Column { kGaps, kSizes, kPeaks, kOwnPeaks, kColumns };
+    uint64_t count = 0;
+    uint32_t next_cell = 0;
+    std::vector<uint8_t> columns[kColumns];
+  };
+  // A block was made; was freed; was made and one as large freed; and was a temporary one.
+  enum Kind { kMade, kFreed, kBrief, kTemporary, kKinds };
+  static constexpr bool makes(Kind kind) { return kind != kFreed; }
+  static constexpr bool frees(Kind kind) { return kind != kMade; }
 
-  void put(Column column, uint64_t value) {
+  static void put(std::vector<uint8_t>* column, uint64_t value) {
     uint8_t bytes[kMaxVarintBytes];
-    columns_[column].insert(columns_[column].end(), bytes, put_varint(bytes, value));
+    column->insert(column->end(), bytes, put_varint(bytes, value));
   }
+  void put(Column column, uint64_t value) { put(&columns_[column], value); }
+  bool add_single(const IndexEntry& entry);
 
-  bool own_peaks_;
+  bool own_peaks_, in_order_;
+  uint64_t entries_ = 0;
   uint32_t next_cell_ = 0;
   std::vector<uint8_t> columns_[kColumns];
+  Singles singles_[kKinds];
 };
 
 // Reads a block back. It may be anything: what cannot be is told, and nothing is out of range.
@@ -68,12 +88,30 @@ class IndexBlockReader {
   // Calls visit(const IndexEntry&) for every entry; false if the block makes no sense, which
   // may be found when some have been shown.
   template <typename Visit>
-  bool for_each(uint64_t cells, Visit&& visit);
+  bool for_each(uint64_t cells, Visit&& visit) const {
+    return for_each_single<IndexBlockWriter::kMade>(cells, visit) &&
+           for_each_single<IndexBlockWriter::kFreed>(cells, visit) &&
+           for_each_single<IndexBlockWriter::kBrief>(cells, visit) &&
+           for_each_single<IndexBlockWriter::kTemporary>(cells, visit) &&
+           for_each_other(cells, visit);
+  }
 
  private:
   using Column = IndexBlockWriter::Column;
+  using Singles = IndexBlockWriter::Singles;
+  struct SinglesView {
+    uint64_t count = 0;
+    std::span<const uint8_t> columns[Singles::kColumns];
+  };
+
+  template <IndexBlockWriter::Kind kKind, typename Visit>
+  bool for_each_single(uint64_t cells, Visit& visit) const;
+  template <typename Visit>
+  bool for_each_other(uint64_t cells, Visit& visit) const;
+
   bool own_peaks_ = false;
-  std::vector<uint8_t> raw_;
+  std::vector<uint8_t> raw_;  // And some bytes more, so that a number's end need not be looked for.
+  SinglesView singles_[IndexBlockWriter::kKinds];
   std::span<const uint8_t> columns_[IndexBlockWriter::kColumns];
 };
 
@@ -86,8 +124,57 @@ struct IndexTag {
   static constexpr unsigned kPeak = 6;  // 2 bits: 0; as live; as allocated; in a column.
 };
 
+// Most numbers have one byte or two, and which of them cannot be guessed: no branch up to there.
+// Reads beyond `end`, by kMaxVarintBytes at most.
+MSCOPE_FAST uint64_t next_varint(const uint8_t*& at, const uint8_t* end) {
+  uint64_t first = at[0], second = at[1], more = first >> 7;
+  if (!(more & second >> 7)) [[likely]] {
+    at += 1 + more;
+    return (first & 0x7f) | (second << 7 & (0 - more));
+  }
+  uint64_t value = 0;
+  const uint8_t* next = get_varint(at, end, &value);
+  at = next ? next : end + 1;  // Which is found to be wrong.
+  return value;
+}
+
+template <IndexBlockWriter::Kind kKind, typename Visit>
+bool IndexBlockReader::for_each_single(uint64_t cells, Visit& visit) const {
+  constexpr bool kMakes = IndexBlockWriter::makes(kKind), kFrees = IndexBlockWriter::frees(kKind);
+  const SinglesView& singles = singles_[kKind];
+  const uint8_t *gaps = singles.columns[Singles::kGaps].data(),
+                *gaps_end = gaps + singles.columns[Singles::kGaps].size();
+  const uint8_t *sizes = singles.columns[Singles::kSizes].data(),
+                *sizes_end = sizes + singles.columns[Singles::kSizes].size();
+  const uint8_t* peaks = singles.columns[Singles::kPeaks].data();
+  const uint8_t* own_peaks =
+      singles.columns[own_peaks_ ? Singles::kOwnPeaks : Singles::kPeaks].data();
+  uint64_t cell = 0;
+  for (uint64_t i = 0; i < singles.count; ++i) {
+    uint64_t gap = next_varint(gaps, gaps_end);
+    uint64_t size = next_varint(sizes, sizes_end);
+    if (gaps > gaps_end || sizes > sizes_end || gap >= cells - cell) return false;
+    cell += gap;
+    IndexEntry entry;
+    entry.cell = static_cast<uint32_t>(cell++);
+    entry.allocations = kMakes;
+    entry.temporary = kKind == IndexBlockWriter::kTemporary;
+    entry.allocated_bytes = kMakes ? size : 0;
+    entry.live_blocks = int{kMakes} - int{kFrees};
+    entry.live_bytes = entry.live_blocks * static_cast<int64_t>(size);
+    auto if_set = [&](const uint8_t* bits) {
+      auto block = static_cast<int64_t>(kMakes ? size : 0 - size);
+      return block & -static_cast<int64_t>(bits[i / 8] >> i % 8 & 1);
+    };
+    entry.peak_bytes = if_set(peaks);
+    entry.own_peak_bytes = if_set(own_peaks);
+    visit(static_cast<const IndexEntry&>(entry));
+  }
+  return gaps == gaps_end && sizes == sizes_end;
+}
+
 template <typename Visit>
-bool IndexBlockReader::for_each(uint64_t cells, Visit&& visit) {
+bool IndexBlockReader::for_each_other(uint64_t cells, Visit& visit) const {
   const uint8_t *at[IndexBlockWriter::kColumns], *end[IndexBlockWriter::kColumns];
   for (int i = 0; i < IndexBlockWriter::kColumns; ++i) {
     at[i] = columns_[i].data();
@@ -140,7 +227,7 @@ bool IndexBlockReader::for_each(uint64_t cells, Visit&& visit) {
     entry.own_peak_bytes =
         own_peaks_ ? unzigzag(varint(IndexBlockWriter::kOwnPeaks)) : entry.peak_bytes;
     if (!ok) return false;
-    visit(entry);
+    visit(static_cast<const IndexEntry&>(entry));
   }
   for (int i = 0; i < IndexBlockWriter::kColumns; ++i)
     if (at[i] != end[i]) return false;

@@ -13,53 +13,83 @@ std::pair<uint32_t, uint32_t> steps_of_slices(uint32_t first, uint32_t end) {
   return {first == 0 ? 0 : 2 * first + 2, end >= kSlices ? IndexTimes::kSteps : 2 * end + 2};
 }
 
-// Adds the changes in the slices of these steps.
-static bool add_changes(const Index& index, IndexBlocks* blocks, uint32_t first, uint32_t end,
-                        const std::vector<uint32_t>& group_of_cell, IndexCurves* curves) {
+namespace {
+
+// Adds the changes in the slices of steps from `first` to before `end`. count(slice, entry) does it
+// for an entry.
+template <typename Count>
+bool add_changes(const Index& index, IndexBlocks* blocks, uint32_t first, uint32_t end,
+                 Count&& count) {
   for (uint32_t step = first; step < end; ++step) {
-    uint32_t slice = slice_of(step);
-    SliceFlow all;
-    bool good = index.cover(blocks, step, step + 1, [&](const IndexEntry& entry) {
-      uint32_t group = group_of_cell[entry.cell];
-      if (group == UINT32_MAX) return;
-      curves->live_bytes[group * kSlices + slice] += static_cast<uint64_t>(entry.live_bytes);
-      all.allocations += entry.allocations;
-      all.allocated_bytes += entry.allocated_bytes;
-      all.frees += entry.allocations - static_cast<uint64_t>(entry.live_blocks);
-      all.live_bytes += static_cast<uint64_t>(entry.live_bytes);
-      all.live_blocks += static_cast<uint64_t>(entry.live_blocks);
-    });
-    if (!good) return false;
-    SliceFlow& sum = curves->all[slice];
-    sum.allocations += all.allocations;
-    sum.allocated_bytes += all.allocated_bytes;
-    sum.frees += all.frees;
-    sum.live_bytes += all.live_bytes;
-    sum.live_blocks += all.live_blocks;
+    auto in_slice = [&, slice = slice_of(step)](const IndexEntry& entry) { count(slice, entry); };
+    if (!index.cover(blocks, step, step + 1, in_slice)) return false;
   }
   return true;
 }
+
+// Once for each half of the time. No slice is in both, so two threads do not meet.
+template <typename Half>
+bool in_two_threads(Index* index, Half&& half) {
+  constexpr uint32_t kHalf = IndexTimes::kSteps / 2 & ~1u;
+  static_assert(kHalf % 2 == 0);
+  std::unique_ptr<IndexBlocks> beside = index->blocks().another();
+  auto first = std::async(std::launch::async, [&] { return half(beside.get(), 0u, kHalf); });
+  bool second = half(&index->blocks(), kHalf, IndexTimes::kSteps);
+  return first.get() && second;
+}
+
+// With one group, whether a cell counts is a bit, and all bits stay in a cache. Which of them are
+// set cannot be guessed: what does not count is added as 0.
+bool add_one_group(Index* index, const std::vector<uint32_t>& group_of_cell, IndexCurves* curves) {
+  std::vector<uint64_t> counting(group_of_cell.size() / 64 + 1);
+  for (size_t cell = 0; cell < group_of_cell.size(); ++cell)
+    counting[cell / 64] |= uint64_t{group_of_cell[cell] != UINT32_MAX} << cell % 64;
+  bool good = in_two_threads(index, [&](IndexBlocks* blocks, uint32_t first, uint32_t end) {
+    return add_changes(*index, blocks, first, end, [&](uint32_t slice, const IndexEntry& entry) {
+      uint64_t mask = 0 - (counting[entry.cell / 64] >> entry.cell % 64 & 1);
+      SliceFlow& sum = curves->all[slice];
+      sum.allocations += entry.allocations & mask;
+      sum.allocated_bytes += entry.allocated_bytes & mask;
+      sum.live_bytes += static_cast<uint64_t>(entry.live_bytes) & mask;
+      sum.live_blocks += static_cast<uint64_t>(entry.live_blocks) & mask;
+    });
+  });
+  for (uint32_t slice = 0; slice < kSlices; ++slice)
+    curves->live_bytes[slice] = curves->all[slice].live_bytes;
+  return good;
+}
+
+bool add_groups(Index* index, const std::vector<uint32_t>& group_of_cell, IndexCurves* curves) {
+  return in_two_threads(index, [&](IndexBlocks* blocks, uint32_t first, uint32_t end) {
+    return add_changes(*index, blocks, first, end, [&](uint32_t slice, const IndexEntry& entry) {
+      uint32_t group = group_of_cell[entry.cell];
+      if (group == UINT32_MAX) return;
+      curves->live_bytes[group * kSlices + slice] += static_cast<uint64_t>(entry.live_bytes);
+      SliceFlow& sum = curves->all[slice];
+      sum.allocations += entry.allocations;
+      sum.allocated_bytes += entry.allocated_bytes;
+      sum.live_bytes += static_cast<uint64_t>(entry.live_bytes);
+      sum.live_blocks += static_cast<uint64_t>(entry.live_blocks);
+    });
+  });
+}
+
+}  // namespace
 
 bool find_curves(Index* index, const std::vector<uint32_t>& group_of_cell, size_t groups,
                  IndexCurves* curves) {
   curves->groups = groups;
   curves->live_bytes.assign(groups * kSlices, 0);
   curves->all.assign(kSlices, {});
-  // No slice is in both halves, so two threads do not meet.
-  constexpr uint32_t kHalf = IndexTimes::kSteps / 2 & ~1u;
-  static_assert(kHalf % 2 == 0);
-  std::unique_ptr<IndexBlocks> beside = index->blocks().another();
-  auto first_half = std::async(std::launch::async, [&] {
-    return add_changes(*index, beside.get(), 0, kHalf, group_of_cell, curves);
-  });
-  bool good =
-      add_changes(*index, &index->blocks(), kHalf, IndexTimes::kSteps, group_of_cell, curves);
-  if (!first_half.get() || !good) return false;
+  if (groups == 1 ? !add_one_group(index, group_of_cell, curves)
+                  : !add_groups(index, group_of_cell, curves))
+    return false;
   for (size_t i = 0; i < curves->live_bytes.size(); ++i)  // From changes to what is there.
     if (i % kSlices != 0) curves->live_bytes[i] += curves->live_bytes[i - 1];
   // A block that realloc has moved here was not made here, nor has one fewer been freed for that.
   for (SliceFlow& slice : curves->all)
-    if (static_cast<int64_t>(slice.frees) < 0) slice.frees = 0;
+    slice.frees = static_cast<uint64_t>(
+        std::max<int64_t>(0, static_cast<int64_t>(slice.allocations - slice.live_blocks)));
   for (uint32_t i = 1; i < kSlices; ++i) {
     curves->all[i].live_bytes += curves->all[i - 1].live_bytes;
     curves->all[i].live_blocks += curves->all[i - 1].live_blocks;

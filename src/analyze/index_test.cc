@@ -433,7 +433,8 @@ TEST(IndexBlock, GivesBackWhatWasWritten) {
   for (int round = 0; round < 200; ++round) {
     bool own = round % 2;
     std::vector<IndexEntry> entries;
-    IndexBlockWriter writer(own);
+    bool in_order = round % 4 < 2;
+    IndexBlockWriter writer(own, in_order);
     uint32_t cell = 0;
     auto number = [&] { return random() >> (random() % 64); };
     for (int i = 0; i < 50; ++i) {
@@ -449,22 +450,33 @@ TEST(IndexBlock, GivesBackWhatWasWritten) {
                                    : static_cast<int64_t>(e.allocations);
       e.peak_bytes = random() % 3 ? static_cast<int64_t>(number()) : e.live_bytes;
       e.own_peak_bytes = own ? static_cast<int64_t>(number()) : e.peak_bytes;
+      if (random() % 2) {  // Of one block.
+        bool made = random() % 2, gone = !made || random() % 2;
+        auto size = static_cast<int64_t>(number() >> random() % 40);
+        int64_t change = made ? size : -size;
+        e = {e.cell, made, 0, made && gone && random() % 2, made ? static_cast<uint64_t>(size) : 0};
+        e.live_blocks = int{made} - int{gone};
+        e.live_bytes = made && gone ? 0 : change;
+        e.peak_bytes = random() % 2 ? change : 0;
+        e.own_peak_bytes = own ? random() % 2 ? change : 0 : e.peak_bytes;
+      }
       writer.add(e);
       entries.push_back(e);
     }
     IndexBlockWriter::Packed packed = writer.finish();
     IndexBlockReader reader;
     ASSERT_TRUE(reader.open(packed.bytes, packed.raw_bytes, own));
-    size_t i = 0;
-    auto same = [&](const IndexEntry& e) {
-      const IndexEntry& x = entries[i++];
+    std::vector<IndexEntry> read;
+    EXPECT_TRUE(reader.for_each(cell + 1, [&](const IndexEntry& e) { read.push_back(e); }));
+    if (!in_order) std::ranges::sort(read, {}, &IndexEntry::cell);
+    ASSERT_EQ(read.size(), entries.size());
+    for (size_t i = 0; i < read.size(); ++i) {
+      const IndexEntry &e = read[i], &x = entries[i];
       EXPECT_EQ(std::tie(e.cell, e.allocations, e.reallocations, e.temporary, e.allocated_bytes,
                          e.live_bytes, e.live_blocks, e.peak_bytes, e.own_peak_bytes),
                 std::tie(x.cell, x.allocations, x.reallocations, x.temporary, x.allocated_bytes,
                          x.live_bytes, x.live_blocks, x.peak_bytes, x.own_peak_bytes));
-    };
-    EXPECT_TRUE(reader.for_each(cell + 1, same));
-    EXPECT_EQ(i, entries.size());
+    }
     EXPECT_FALSE(reader.for_each(cell, [](const IndexEntry&) {}));  // The last is out of range.
   }
 }
