@@ -22,6 +22,12 @@ class BadFrees : public HeapObserver {
   // frees; else it only counts.
   void attach(Heap* heap, bool has_free_stacks);
 
+  // Instead of that, if so many is all that is known.
+  void restore(uint64_t count, bool has_free_stacks) {
+    count_ = count;
+    has_stacks_ = has_free_stacks;
+  }
+
   void made(ImageId image, const Block& block, const wire::Event& event, bool counts) override;
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event& event,
                bool counts) override;

@@ -16,6 +16,8 @@ struct Block {
   uint64_t born_tick = 0;
   StackId stack = StackId::kNone;  // Of the allocation, or of the last reallocation.
   ThreadId thread = ThreadId::kNone;
+
+  bool operator==(const Block&) const = default;
 };
 
 using BlockTable = AddressTable<Block>;

@@ -264,14 +264,20 @@ IndexSums& Explorer::sums_of(const Question& question) {
                                                            rows_.size(), kBytesOfSomeSums));
 }
 
+std::optional<Window> Explorer::window_in_index(const Query& query) const {
+  if (!index_ || (query.selection.image && reading_->tables().images.size() > 1))
+    return std::nullopt;
+  if ((query.from && query.from->needs_peak()) || (query.to && query.to->needs_peak()))
+    return std::nullopt;
+  Result<Window> window = window_of(query, overview_, {});
+  return window ? std::optional(*window) : std::nullopt;
+}
+
 bool Explorer::from_index(const Question& question, Wanted wanted, Amounted* found) {
   const Query& query = question.query;
   if (!index_ || !Index::suits(query.tally)) return false;
   if (query.tally.only_made_in_window && query.from) return false;
-  if (query.selection.image && reading_->tables().images.size() > 1) return false;
-  if ((query.from && query.from->needs_peak()) || (query.to && query.to->needs_peak()))
-    return false;
-  Result<Window> window = window_of(query, overview_, {});
+  std::optional<Window> window = window_in_index(query);
   if (!window) return false;
   std::optional<Index::Steps> steps = index_->steps_of(*window);
   if (!steps) return false;
@@ -279,6 +285,19 @@ bool Explorer::from_index(const Question& question, Wanted wanted, Amounted* fou
   if (!sums_of(question).sum(query.selection, *window, *steps, parts, &found->counted))
     return false;
   found->peak = index_->course(query.selection, *window, *steps).peak;
+  return true;
+}
+
+bool Explorer::with_leaks(const Query& query, const std::function<void(Reading*)>& ask) {
+  std::optional<Window> window = window_in_index(query);
+  if (!window) return false;
+  TallyOptions tally = query.tally;
+  if (!query.threads.empty()) tally.by_thread = true;
+  auto accounts = index_->leaks(reading_->tables(), query.selection, *window, tally);
+  if (!accounts) return false;
+  std::unique_ptr<Accounts> own = reading_->exchange(std::move(accounts));
+  ask(reading_.get());
+  reading_->exchange(std::move(own));
   return true;
 }
 

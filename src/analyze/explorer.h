@@ -119,6 +119,10 @@ class Explorer {
   // Whether it is about all rows and cells.
   static bool is_about_all(const Question& question);
 
+  // Calls ask(Reading*) with what is left of the blocks that were made in the window, as
+  // Index::leaks has it. False: the index does not know.
+  bool with_leaks(const Query& query, const std::function<void(Reading*)>& ask);
+
   struct RowId {
     ImageId image = ImageId::kNone;
     StackId stack = StackId::kNone;
@@ -165,6 +169,8 @@ class Explorer {
   Explorer() = default;
   // All rows' amounts, whatever their stacks.
   Result<Amounting> all_amounts(const Question& question, Wanted wanted, const Progress& progress);
+  // Nothing if there is no index, or it cannot know of such a window.
+  std::optional<Window> window_in_index(const Query& query) const;
   // From the index; false: it does not know.
   bool from_index(const Question& question, Wanted wanted, Amounted* found);
   Result<void> from_events(const Question& question, const Progress& progress, Amounted* found);

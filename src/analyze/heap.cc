@@ -590,6 +590,14 @@ bool Heap::is_live(ImageId image, uint64_t address) {
   return asked && address != 0 && (asked->blocks.find(address) || inherits(*asked, address));
 }
 
+bool Heap::is_reallocating(ImageId image) const {
+  const ImageAccount* asked = account(image);
+  return asked && std::ranges::any_of(asked->threads, [](const ThreadState& state) {
+           return std::ranges::any_of(
+               state.begun, [](const Begun& begun) { return begun.whose == Begun::Whose::kOwn; });
+         });
+}
+
 const Block* Heap::block(ImageId image, uint64_t address) const {
   const ImageAccount* asked = account(image);
   return asked && address != 0 ? asked->blocks.find(address) : nullptr;

@@ -163,6 +163,9 @@ class Heap : public trace::Listener {
   // beyond the window.
   uint64_t end_tick(ImageId image) const;
 
+  // Whether a realloc of one of an image's blocks has begun and not ended.
+  bool is_reallocating(ImageId image) const;
+
   // The block at an address now, or nullptr; and what makes that fast for events to come.
   const Block* block(ImageId image, uint64_t address) const;
   void expect(std::span<const wire::Event> events) const;

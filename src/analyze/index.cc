@@ -7,30 +7,10 @@
 #include "analyze/index.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
-#include "analyze/time_point.h"
-
 namespace malloscope::analyze {
-
-IndexTimes::IndexTimes(const trace::Header& header, uint64_t end_tick) {
-  for (uint32_t i = 0; i < kCuts; ++i) {
-    // The very number that TimePoint::parse makes of "41.3%".
-    TimePoint point = {TimePoint::Kind::kShare, 0, static_cast<double>(i) / 10 / 100};
-    cuts[i] = tick_of(point, header, std::max(end_tick, header.start_tick), 0);
-  }
-}
-
-uint32_t IndexTimes::step_of(uint64_t tick) const {
-  auto cut = std::lower_bound(cuts.begin(), cuts.end(), tick);
-  auto before = static_cast<uint32_t>(cut - cuts.begin());  // Cuts below the tick.
-  return 2 * before + (cut != cuts.end() && *cut == tick);
-}
-
-uint64_t IndexTimes::begin_of(uint32_t step) const {
-  if (step == 0) return 0;
-  return step % 2 == 1 ? cuts[step / 2] : cuts[step / 2 - 1] + 1;
-}
 
 // Sums of what a file says may overflow, but must not surprise.
 static void add_to(int64_t* sum, int64_t value) {
@@ -115,7 +95,7 @@ bool Index::sum(const Course& course, Steps steps, std::vector<IndexEntry>* cell
   return all;
 }
 
-std::optional<IndexBlockWriter::Packed> Index::pack_whole() {
+std::optional<PackedBlock> Index::pack_whole() {
   std::vector<IndexEntry> sums;
   if (!sum(course({}, {}, {}), {}, &sums)) return std::nullopt;
   IndexBlockWriter whole(false, true);
@@ -123,7 +103,7 @@ std::optional<IndexBlockWriter::Packed> Index::pack_whole() {
     sums[i].cell = static_cast<uint32_t>(i);
     whole.add(sums[i]);
   }
-  return whole.empty() ? IndexBlockWriter::Packed{} : whole.finish();
+  return whole.empty() ? PackedBlock{} : whole.finish();
 }
 
 void Index::restore_images(const trace::Tables& tables, Window window, Steps steps,
@@ -187,23 +167,86 @@ std::optional<Index::Steps> Index::steps_of(Window window) const {
   return steps;
 }
 
+std::optional<Index::Steps> Index::parting_steps_of(Window window) const {
+  std::optional<Steps> steps = steps_of(window);
+  if (steps && steps->first > 0 && facts_.steps[steps->first - 1].mixed) return std::nullopt;
+  for (const IndexFacts::Image& image : facts_.images)
+    if (image.is_odd) return std::nullopt;
+  return steps;
+}
+
+std::vector<bool> Index::selected(const trace::Tables& tables, Selection selection) const {
+  if (tables.images.size() != facts_.images.size()) return {};
+  // The highest moment of one image of several is not that of its process.
+  if (selection.image && tables.images.size() > 1) return {};
+  std::vector<bool> selected(tables.images.size());
+  for (size_t i = 0; i < selected.size(); ++i) {
+    if (facts_.images[i].pid != tables.images[i].pid) return {};
+    selected[i] = selection.contains(tables.images[i]);
+  }
+  if (std::find(selected.begin(), selected.end(), true) == selected.end()) return {};
+  for (const IndexCell& cell : cells_)  // A file may say anything.
+    if (cell.stack != StackId::kNone && !tables.image(cell.image).stacks.defined(cell.stack))
+      return {};
+  return selected;
+}
+
+std::unique_ptr<Accounts> Index::leaks(const trace::Tables& tables, Selection selection,
+                                       Window window, TallyOptions options) const {
+  TallyOptions kind = options;
+  kind.details = false;
+  if (!suits(kind) || !options.details || options.overhead || options.call_times) return nullptr;
+  std::optional<Steps> steps = parting_steps_of(window);
+  if (!steps) return nullptr;
+  std::vector<bool> selected = this->selected(tables, selection);
+  if (selected.empty()) return nullptr;
+
+  auto accounts = std::make_unique<Accounts>(selection, window, options);
+  restore_images(tables, window, *steps, accounts.get());
+  accounts->restore(course(selection, window, *steps).peak, facts_.last_tick);
+  // As Tally::left has them.
+  struct Time {
+    uint64_t begin, end;
+  };
+  std::vector<Time> times;
+  for (size_t i = 0; i < tables.images.size(); ++i) {
+    const trace::Image& image = tables.images[i];
+    bool ended = facts_.images[i].ended != IndexFacts::kNever &&
+                 !(image.end_tick && *image.end_tick > window.to_tick);
+    uint64_t last = ended ? facts_.images[i].last_tick : facts_.last_tick;
+    times.push_back({std::max(image.start_tick, window.from_tick), std::min(last, window.to_tick)});
+  }
+  bool exact = true;
+  std::unordered_map<uint32_t, Tally::Left> cells;
+  bool good = for_each_live(steps->last, [&](const IndexLife& life) {
+    size_t image = raw(cells_[life.cell].image) - size_t{1};
+    if (!(life.roles & IndexLife::kHeld) || life.began < steps->first || !selected[image]) return;
+    auto [begin, end] = times[image];
+    unsigned first = Tally::period(life.first_tick, begin, end);
+    unsigned last = Tally::period(life.last_tick, begin, end);
+    exact &= life.blocks <= 2 || last <= first + 1;  // Else some may be in between.
+    Tally::Left& left = cells[life.cell];
+    left.blocks += life.blocks;
+    left.bytes += life.bytes;
+    left.first_tick = std::min(left.first_tick, life.first_tick);
+    left.last_tick = std::max(left.last_tick, life.last_tick);
+    left.periods |= 1U << first | 1U << last;
+  });
+  if (!good || !exact) return nullptr;
+  for (const auto& [cell, left] : cells) {
+    const IndexCell& c = cells_[cell];
+    accounts->tally_to_restore()->restore(c.image, c.stack, c.thread, c.size_class, left);
+  }
+  return accounts;
+}
+
 std::unique_ptr<Accounts> Index::answer(const trace::Tables& tables, Selection selection,
                                         Window window, TallyOptions options) {
   if (!suits(options) || (window.from_tick != 0 && options.only_made_in_window)) return nullptr;
-  if (tables.images.size() != facts_.images.size()) return nullptr;
-  // The highest moment of one image of several is not that of its process.
-  if (selection.image && tables.images.size() > 1) return nullptr;
   std::optional<Steps> steps = steps_of(window);
   if (!steps) return nullptr;
-  std::vector<bool> selected(tables.images.size());
-  for (size_t i = 0; i < selected.size(); ++i) {
-    if (facts_.images[i].pid != tables.images[i].pid) return nullptr;
-    selected[i] = selection.contains(tables.images[i]);
-  }
-  if (std::find(selected.begin(), selected.end(), true) == selected.end()) return nullptr;
-  for (const IndexCell& cell : cells_)  // A file may say anything.
-    if (cell.stack != StackId::kNone && !tables.image(cell.image).stacks.defined(cell.stack))
-      return nullptr;
+  std::vector<bool> selected = this->selected(tables, selection);
+  if (selected.empty()) return nullptr;
 
   auto accounts = std::make_unique<Accounts>(selection, window, options);
   restore_images(tables, window, *steps, accounts.get());

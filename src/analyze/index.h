@@ -2,13 +2,6 @@
 // An index: what a trace's events add up to in each of many parts of its time, so that a second
 // question needs no second look at the events. It answers only what it can answer exactly as a
 // look at all events would (docs/index.md); for anything else it has no answer.
-//
-// The recording's time is cut at each tenth of a percent: kCuts ticks, which are what "41.3%"
-// means as well. A step is the time between two cuts, or the one tick of a cut, since an event in
-// that very tick belongs to what begins and to what ends there:
-//
-//     ticks    ... < cut 0 | cut 0 | between | cut 1 | between | ... | cut 1000 | > cut 1000
-//     step           0         1        2        3        4             2001        2002
 
 #pragma once
 
@@ -22,26 +15,11 @@
 
 #include "analyze/accounts.h"
 #include "analyze/index_block.h"
+#include "analyze/index_lives.h"
+#include "analyze/index_times.h"
 #include "trace/event_stream.h"
 
 namespace malloscope::analyze {
-
-struct IndexTimes {
-  static constexpr uint32_t kCuts = 1001;
-  static constexpr uint32_t kSteps = 2 * kCuts + 1;
-  // Steps that are also summed up together.
-  static constexpr uint32_t kGroupSteps = 64;
-
-  std::array<uint64_t, kCuts> cuts = {};  // Never sinking.
-
-  IndexTimes() = default;
-  IndexTimes(const trace::Header& header, uint64_t end_tick);
-  uint32_t step_of(uint64_t tick) const;
-  bool is_cut(uint64_t tick) const { return step_of(tick) % 2 == 1; }
-  bool begins_step(uint64_t tick) const { return begin_of(step_of(tick)) == tick; }
-  // The first tick of a step.
-  uint64_t begin_of(uint32_t step) const;
-};
 
 // What is known of the trace besides what belongs to cells.
 struct IndexFacts {
@@ -60,6 +38,10 @@ struct IndexFacts {
     uint32_t ended = kNever;
     // Whether it ended before the highest moment of that step: of all processes, of its own.
     bool before_peak = false, before_own_peak = false;
+    uint64_t last_tick = 0;  // Heap::last_tick() when it ended.
+    // There are events of it behind its end, or a realloc that did not end: what it had at some
+    // moment is not to be told from what became of its blocks.
+    bool is_odd = false;
   };
   // Of an image in a step, if anything happened in it.
   struct ImageStep {
@@ -114,6 +96,10 @@ class IndexBlocks {
   virtual IndexBlockReader* group(uint32_t group) = 0;
   // All steps together; the shares of the peak are whole, those of the whole recording.
   virtual IndexBlockReader* whole() = 0;
+  // What ended in a step, and part `part` of what never did.
+  virtual IndexLivesReader* lives(uint32_t step) = 0;
+  virtual IndexLivesReader* survivors(size_t part) = 0;
+  virtual size_t survivor_parts() const = 0;
   virtual bool damaged() const = 0;
   // Another one that reads the same: each is for one thread.
   virtual std::unique_ptr<IndexBlocks> another() const = 0;
@@ -136,6 +122,11 @@ class Index {
   std::unique_ptr<Accounts> answer(const trace::Tables& tables, Selection selection, Window window,
                                    TallyOptions options);
 
+  // The same, but of rows only what is left of the blocks that were made in the window, as leaks
+  // ask for (ask_for_leaks): blocks, bytes, when they were made.
+  std::unique_ptr<Accounts> leaks(const trace::Tables& tables, Selection selection, Window window,
+                                  TallyOptions options) const;
+
   // The steps of a window, both with it. Nothing: it does not begin and end where steps do, or what
   // happened in it cannot be told from the rest.
   struct Steps {
@@ -143,6 +134,8 @@ class Index {
     bool are_all() const { return first == 0 && last == IndexTimes::kSteps - 1; }
   };
   std::optional<Steps> steps_of(Window window) const;
+  // The same, if all that was made before the window can be told from what was made in it.
+  std::optional<Steps> parting_steps_of(Window window) const;
 
   // The running sum of the selected images in a window: its highest, and the step that is in.
   struct Course {
@@ -178,6 +171,36 @@ class Index {
     }
     return true;
   }
+  // Calls visit(const IndexLife&) for all blocks that were live at the end of step `last`: those
+  // that ended later, or never.
+  template <typename Visit>
+  bool for_each_live(uint32_t last, Visit&& visit) const {
+    std::unique_ptr<IndexBlocks> blocks = blocks_->another();
+    auto if_born = [&](const IndexLife& life) {
+      if (life.born <= last) visit(life);
+    };
+    auto show = [&](const IndexLivesReader* lives) {
+      return lives ? lives->for_each_straddler(facts_.times, cells_.size(), if_born)
+                   : !blocks->damaged();
+    };
+    for (uint32_t step = last + 1; step < IndexTimes::kSteps; ++step)
+      if (!show(blocks->lives(step))) return false;
+    for (size_t part = 0; part < blocks->survivor_parts(); ++part)
+      if (!show(blocks->survivors(part))) return false;
+    return true;
+  }
+  // For all that ended in steps from `first` to before `end`. `blocks`: see cover().
+  template <typename Visit>
+  bool for_each_ended(IndexBlocks* blocks, uint32_t first, uint32_t end, Visit&& visit) const {
+    for (uint32_t step = first; step < end; ++step) {
+      const IndexLivesReader* lives = blocks->lives(step);
+      if (lives ? !lives->for_each_inner(cells_.size(), visit) ||
+                      !lives->for_each_straddler(facts_.times, cells_.size(), visit)
+                : blocks->damaged())
+        return false;
+    }
+    return true;
+  }
   // Calls visit(cell) for every temporary block that was freed in these steps but made before them.
   template <typename Visit>
   void for_each_straddler(Steps steps, Visit&& visit) const {
@@ -188,10 +211,12 @@ class Index {
 
   // The amounts of all cells over the whole recording, with the shares of its peak, put together
   // from the steps: what IndexBlocks::whole() is to give. Nothing: a block is damaged.
-  std::optional<IndexBlockWriter::Packed> pack_whole();
+  std::optional<PackedBlock> pack_whole();
 
  private:
   bool sum(const Course& course, Steps steps, std::vector<IndexEntry>* cells);
+  // Which images are selected; none if the index does not suit the tables.
+  std::vector<bool> selected(const trace::Tables& tables, Selection selection) const;
   void restore_images(const trace::Tables& tables, Window window, Steps steps,
                       Accounts* accounts) const;
 

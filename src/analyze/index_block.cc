@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//     raw block:   how many singles there are of each kind, the size of each column, the columns
-//     packed:      one zstd frame; or the raw block, unless it is at least twice as large
+// A block: how many singles there are of each kind, the size of each column, the columns.
 //
 // With very many stacks nearly all that happens to one in a short time is that a block is made, is
 // freed, or both. Those entries have columns of their own, which are read without asking what is
@@ -18,6 +17,30 @@
 #include "base/packing.h"
 
 namespace malloscope::analyze {
+
+PackedBlock PackedBlock::of(std::vector<uint8_t> raw) {
+  PackedBlock packed;
+  packed.raw_bytes = raw.size();
+  packed.bytes.resize(ZSTD_compressBound(raw.size()));
+  size_t size = ZSTD_compress(packed.bytes.data(), packed.bytes.size(), raw.data(), raw.size(), 1);
+  if (!ZSTD_isError(size) && size < raw.size() / 2)
+    packed.bytes.resize(size);
+  else
+    packed.bytes = std::move(raw);
+  return packed;
+}
+
+bool PackedBlock::unpack(std::span<const uint8_t> packed, uint64_t raw_bytes,
+                         std::vector<uint8_t>* raw) {
+  if (raw_bytes > kMostRawBytes) return false;
+  raw->resize(raw_bytes + kBehindColumn);
+  if (packed.size() == raw_bytes) {
+    memcpy(raw->data(), packed.data(), packed.size());
+    return true;
+  }
+  size_t size = ZSTD_decompress(raw->data(), raw_bytes, packed.data(), packed.size());
+  return !ZSTD_isError(size) && size == raw_bytes;
+}
 
 bool IndexBlockWriter::add_single(const IndexEntry& entry) {
   Kind kind = entry.temporary != 0     ? kTemporary
@@ -82,7 +105,7 @@ void IndexBlockWriter::add(const IndexEntry& entry) {
   if (own_peaks_) put(kOwnPeaks, zigzag(entry.own_peak_bytes));
 }
 
-IndexBlockWriter::Packed IndexBlockWriter::finish() {
+PackedBlock IndexBlockWriter::finish() {
   Packer raw;
   for (const Singles& singles : singles_) {
     raw.number(singles.count);
@@ -101,28 +124,12 @@ IndexBlockWriter::Packed IndexBlockWriter::finish() {
     column.clear();
   }
   entries_ = next_cell_ = 0;
-  std::vector<uint8_t>& bytes = raw.result();
-  Packed packed;
-  packed.raw_bytes = bytes.size();
-  packed.bytes.resize(ZSTD_compressBound(bytes.size()));
-  size_t size =
-      ZSTD_compress(packed.bytes.data(), packed.bytes.size(), bytes.data(), bytes.size(), 1);
-  bool worth_it = !ZSTD_isError(size) && size < bytes.size() / 2;
-  packed.bytes.resize(size);
-  if (!worth_it) packed.bytes = std::move(bytes);
-  return packed;
+  return PackedBlock::of(std::move(raw.result()));
 }
 
 bool IndexBlockReader::open(std::span<const uint8_t> packed, uint64_t raw_bytes, bool own_peaks) {
   own_peaks_ = own_peaks;
-  if (raw_bytes > kMostRawBytes) return false;
-  raw_.resize(raw_bytes + kMaxVarintBytes + 1);
-  if (packed.size() == raw_bytes) {
-    memcpy(raw_.data(), packed.data(), packed.size());
-  } else {
-    size_t size = ZSTD_decompress(raw_.data(), raw_bytes, packed.data(), packed.size());
-    if (ZSTD_isError(size) || size != raw_bytes) return false;
-  }
+  if (!PackedBlock::unpack(packed, raw_bytes, &raw_)) return false;
   Unpacker in(std::span<const uint8_t>(raw_).first(raw_bytes));
   uint64_t single_sizes[IndexBlockWriter::kKinds][Singles::kColumns];
   uint64_t sizes[IndexBlockWriter::kColumns];

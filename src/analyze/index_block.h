@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "base/attributes.h"
+#include "analyze/number_column.h"
 #include "base/varint.h"
 
 namespace malloscope::analyze {
@@ -30,6 +30,19 @@ struct IndexEntry {
   int64_t own_peak_bytes = 0;
 };
 
+// A part of an index as it is stored: one zstd frame, or, unless that halves it, as it is.
+struct PackedBlock {
+  std::vector<uint8_t> bytes;
+  uint64_t raw_bytes = 0;  // Before it was compressed; if that is the same, it is not.
+
+  static constexpr uint64_t kMostRawBytes = uint64_t{1} << 30;
+
+  static PackedBlock of(std::vector<uint8_t> raw);
+  // With some bytes behind it, see number_column.h. `packed` may be anything.
+  static bool unpack(std::span<const uint8_t> packed, uint64_t raw_bytes,
+                     std::vector<uint8_t>* raw);
+};
+
 class IndexBlockWriter {
  public:
   // `own_peaks`: own_peak_bytes is written; else it is the same as peak_bytes.
@@ -40,13 +53,8 @@ class IndexBlockWriter {
   // In order of cells.
   void add(const IndexEntry& entry);
   bool empty() const { return entries_ == 0; }
-  // The block, and its size before it was compressed; if that is the same, it is not. Empty again
-  // afterwards.
-  struct Packed {
-    std::vector<uint8_t> bytes;
-    uint64_t raw_bytes = 0;
-  };
-  Packed finish();
+  // Empty again afterwards.
+  PackedBlock finish();
 
  private:
   friend class IndexBlockReader;
@@ -81,9 +89,6 @@ class IndexBlockWriter {
 // Reads a block back. It may be anything: what cannot be is told, and nothing is out of range.
 class IndexBlockReader {
  public:
-  static constexpr uint64_t kMostRawBytes = uint64_t{1} << 30;
-
-  // `packed` must stay as it is while it is unpacked.
   bool open(std::span<const uint8_t> packed, uint64_t raw_bytes, bool own_peaks);
   // Calls visit(const IndexEntry&) for every entry; false if the block makes no sense, which
   // may be found when some have been shown.
@@ -110,7 +115,7 @@ class IndexBlockReader {
   bool for_each_other(uint64_t cells, Visit& visit) const;
 
   bool own_peaks_ = false;
-  std::vector<uint8_t> raw_;  // And some bytes more, so that a number's end need not be looked for.
+  std::vector<uint8_t> raw_;
   SinglesView singles_[IndexBlockWriter::kKinds];
   std::span<const uint8_t> columns_[IndexBlockWriter::kColumns];
 };
@@ -123,20 +128,6 @@ struct IndexTag {
   static constexpr unsigned kTemporary = 5;
   static constexpr unsigned kPeak = 6;  // 2 bits: 0; as live; as allocated; in a column.
 };
-
-// Most numbers have one byte or two, and which of them cannot be guessed: no branch up to there.
-// Reads beyond `end`, by kMaxVarintBytes at most.
-MSCOPE_FAST uint64_t next_varint(const uint8_t*& at, const uint8_t* end) {
-  uint64_t first = at[0], second = at[1], more = first >> 7;
-  if (!(more & second >> 7)) [[likely]] {
-    at += 1 + more;
-    return (first & 0x7f) | (second << 7 & (0 - more));
-  }
-  uint64_t value = 0;
-  const uint8_t* next = get_varint(at, end, &value);
-  at = next ? next : end + 1;  // Which is found to be wrong.
-  return value;
-}
 
 template <IndexBlockWriter::Kind kKind, typename Visit>
 bool IndexBlockReader::for_each_single(uint64_t cells, Visit& visit) const {
@@ -151,8 +142,8 @@ bool IndexBlockReader::for_each_single(uint64_t cells, Visit& visit) const {
       singles.columns[own_peaks_ ? Singles::kOwnPeaks : Singles::kPeaks].data();
   uint64_t cell = 0;
   for (uint64_t i = 0; i < singles.count; ++i) {
-    uint64_t gap = next_varint(gaps, gaps_end);
-    uint64_t size = next_varint(sizes, sizes_end);
+    uint64_t gap = next_number(gaps, gaps_end);
+    uint64_t size = next_number(sizes, sizes_end);
     if (gaps > gaps_end || sizes > sizes_end || gap >= cells - cell) return false;
     cell += gap;
     IndexEntry entry;

@@ -57,7 +57,11 @@ Totals difference(const Totals& now, const Totals& before) {
 }  // namespace
 
 IndexBuilder::IndexBuilder(const IndexTimes& times, bool several_processes, Sink sink)
-    : sink_(std::move(sink)), step_writer_(several_processes), group_writer_(false) {
+    : sink_(std::move(sink)),
+      step_writer_(several_processes),
+      group_writer_(false),
+      lives_(facts_.times),
+      survivors_(facts_.times) {
   facts_.times = times;
   facts_.several_processes = several_processes;
   next_tick_ = times.begin_of(1);
@@ -168,6 +172,7 @@ void IndexBuilder::expect(std::span<const wire::Event> events) {
 void IndexBuilder::image_ended(const trace::Image& image) {
   ImageState& state = state_of(image.id);
   IndexFacts::Image& facts = facts_.images[raw(image.id) - 1];
+  facts.is_odd |= heap_.is_reallocating(image.id);
   heap_.image_ended(image);
   if (facts.announced == IndexFacts::kNever || std::exchange(state.ended, true)) return;
   // Events may follow that are before its end: a window that ends between does not know of it.
@@ -177,6 +182,7 @@ void IndexBuilder::image_ended(const trace::Image& image) {
   }
   touch(state, image.id);
   facts.ended = step_;
+  facts.last_tick = facts_.last_tick;
   ended_images_.push_back(raw(image.id));
   all_.bytes -= state.live_bytes;
   processes_[state.process].bytes -= state.live_bytes;
@@ -226,11 +232,14 @@ uint32_t IndexBuilder::find_cell(ImageId id, ImageState& image, uint32_t stack,
   return cell;
 }
 
-IndexBuilder::Cell& IndexBuilder::touch_cell(ImageId id, ImageState& image, const Block& block) {
+uint32_t IndexBuilder::cell_of(ImageId id, ImageState& image, const Block& block) {
   uint32_t thread = raw(block.thread);
   too_much_ |= thread >> (32 - kClassBits) != 0 || cells_.size() > kMostCells;
-  uint32_t i =
-      find_cell(id, image, raw(block.stack), thread << kClassBits | size_class(block.size));
+  return find_cell(id, image, raw(block.stack), thread << kClassBits | size_class(block.size));
+}
+
+IndexBuilder::Cell& IndexBuilder::touch_cell(ImageId id, ImageState& image, const Block& block) {
+  uint32_t i = cell_of(id, image, block);
   Cell& cell = states_[i];
   if (cell.step != step_) {
     cell.step = step_;
@@ -265,6 +274,8 @@ void IndexBuilder::settle(ImageState& image, uint64_t change, uint64_t tick) {
 
 void IndexBuilder::made(ImageId id, const Block& block, uint64_t tick) {
   ImageState& image = images_[raw(id)];
+  if (image.ended) [[unlikely]]
+    facts_.images[raw(id) - 1].is_odd = true;
   Cell& cell = touch_cell(id, image, block);
   ++cell.allocations;
   ++cell.live_blocks;
@@ -286,10 +297,81 @@ void IndexBuilder::changed(ImageId id, const Block& before, const Block& now, ui
   to.live_bytes += now.size;
   ++to.reallocations;
   if (now.size > before.size) to.allocated_bytes += now.size - before.size;
+  Block origin = origins_.take(id, before);
+  origins_.put(id, now, origin);
+  if (before.born_tick < facts_.times.begin_of(step_))  // Else nobody could see it live.
+    end_life(id, before, cell_of(id, image, before), tick, IndexLife::kHeld, origin, before.thread,
+             &lives_);
   settle(image, now.size - before.size, tick);
 }
 
-void IndexBuilder::gone(ImageId id, const Block& block, End how, uint64_t tick) {
+// A block that has been reallocated has lived as what it was first, too.
+void IndexBuilder::end_life(ImageId id, const Block& block, uint32_t cell, uint64_t tick,
+                            uint8_t roles, const Block& origin, ThreadId freer,
+                            IndexLivesWriter* lives) {
+  auto lived = [tick](const Block& from) {
+    return tick > from.born_tick ? tick - from.born_tick : 0;
+  };
+  IndexLivesWriter::Life life;
+  life.by_maker = freer == block.thread;
+  if (!life.by_maker) life.freer = freer;
+  bool reallocated = origin != block;
+  if (reallocated && (roles & IndexLife::kLived)) {
+    life.cell = cell_of(id, images_[raw(id)], origin);
+    life.roles = IndexLife::kLived;
+    life.size = origin.size;
+    life.born_tick = life.began_tick = origin.born_tick;
+    life.ticks = lived(origin);
+    lives->add(life);
+    roles &= static_cast<uint8_t>(~IndexLife::kLived);
+  }
+  life.cell = cell;
+  life.roles = roles;
+  life.size = block.size;
+  life.born_tick = block.born_tick;
+  life.began_tick = origin.born_tick;
+  life.ticks = lived(block);
+  lives->add(life);
+}
+
+void IndexBuilder::left(ImageId id, const BlockTable& live) {
+  constexpr size_t kMany = 1 << 20;
+  ImageState& image = images_[raw(id)];
+  live.for_each([&](const Block& block) {
+    Block origin = origins_.take(id, block);
+    end_life(id, block, cell_of(id, image, block), block.born_tick,
+             IndexLife::kHeld | IndexLife::kLived, origin, block.thread, &survivors_);
+    if (survivors_.size() >= kMany) close_survivors();
+  });
+}
+
+void IndexBuilder::close_survivors() {
+  if (survivors_.size() == 0) return;
+  to_pack_.push_back(
+      {Level::kSurvivors,
+       survivor_parts_++,
+       [lives = std::exchange(survivors_, IndexLivesWriter(facts_.times))]() mutable {
+         return lives.finish(IndexTimes::kSteps);
+       },
+       {}});
+  pack_beside();
+}
+
+void IndexBuilder::pack_beside() {
+  tell_packed();
+  packing_ = std::async(std::launch::async, [blocks = std::move(to_pack_)]() mutable {
+    for (ToPack& block : blocks) block.packed = block.pack();
+    return std::move(blocks);
+  });
+  to_pack_.clear();
+}
+
+void IndexBuilder::tell_packed() {
+  if (!packing_.valid()) return;
+  for (ToPack& block : packing_.get()) sink_(block.level, block.number, std::move(block.packed));
+}
+
+void IndexBuilder::gone(ImageId id, const Block& block, End how, const wire::Event& event) {
   ImageState& image = images_[raw(id)];
   Cell& cell = touch_cell(id, image, block);
   --cell.live_blocks;
@@ -299,7 +381,11 @@ void IndexBuilder::gone(ImageId id, const Block& block, End how, uint64_t tick) 
     if (uint32_t made = image.made_in[raw(block.thread)]; made != step_)
       facts_.straddlers.push_back({static_cast<uint32_t>(&cell - states_.data()), made, step_});
   }
-  settle(image, -block.size, tick);
+  auto place = static_cast<uint32_t>(&cell - states_.data());
+  end_life(id, block, place, event.tick,
+           how == End::kLost ? IndexLife::kHeld | IndexLife::kLived : IndexLife::kAll,
+           origins_.take(id, block), event.thread, &lives_);
+  settle(image, -block.size, event.tick);
 }
 
 void IndexBuilder::advance(uint32_t step) {
@@ -339,6 +425,12 @@ void IndexBuilder::close_step() {
   touched_images_.clear();
   touched_processes_.clear();
   ended_images_.clear();
+  if (lives_.size() > 0)
+    to_pack_.push_back({Level::kLives,
+                        step_,
+                        [lives = std::exchange(lives_, IndexLivesWriter(facts_.times)),
+                         step = step_]() mutable { return lives.finish(step); },
+                        {}});
   if (!std::exchange(any_touched_, false)) return;
 
   take_bits(&touched_, &order_);
@@ -369,7 +461,14 @@ void IndexBuilder::close_step() {
     sum.live_blocks += entry.live_blocks;
     set_bit(&touched_in_group_, i);
   });
-  sink_(Level::kStep, step_, step_writer_.finish());
+  to_pack_.push_back({Level::kStep,
+                      step_,
+                      [writer = std::exchange(
+                           step_writer_, IndexBlockWriter(facts_.several_processes))]() mutable {
+                        return writer.finish();
+                      },
+                      {}});
+  pack_beside();
 }
 
 void IndexBuilder::close_group(uint32_t group) {
@@ -386,7 +485,13 @@ void IndexBuilder::close_group(uint32_t group) {
     entry.live_blocks = sum.live_blocks;
     group_writer_.add(entry);
   });
-  if (!group_writer_.empty()) sink_(Level::kGroup, group, group_writer_.finish());
+  if (!group_writer_.empty())
+    to_pack_.push_back({Level::kGroup,
+                        group,
+                        [writer = std::exchange(group_writer_, IndexBlockWriter(false))]() mutable {
+                          return writer.finish();
+                        },
+                        {}});
 }
 
 bool IndexBuilder::finish(const trace::Tables& tables) {
@@ -395,9 +500,15 @@ bool IndexBuilder::finish(const trace::Tables& tables) {
   facts_.images.resize(tables.images.size());
   for (size_t i = 0; i < tables.images.size(); ++i) facts_.images[i].pid = tables.images[i].pid;
   close_step();
+  for (size_t i = 0; i < facts_.images.size(); ++i)
+    facts_.images[i].is_odd |= heap_.is_reallocating(tables.images[i].id);
+  heap_.finish();
+  close_survivors();
   for (uint32_t s = step_ + 1; s < IndexTimes::kSteps; ++s)
     facts_.steps[s].peak_bytes = facts_.steps[s].end_bytes = all_.bytes;
   close_group(step_ / IndexTimes::kGroupSteps);
+  pack_beside();
+  tell_packed();
   return !too_much_;
 }
 

@@ -5,19 +5,21 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <unordered_map>
 #include <vector>
 
 #include "analyze/heap.h"
 #include "analyze/index.h"
+#include "analyze/origins.h"
 
 namespace malloscope::analyze {
 
 class IndexBuilder : public trace::Listener {
  public:
-  enum class Level { kStep, kGroup };
-  // Told of every block when it is whole; the step or the group.
-  using Sink = std::function<void(Level, uint32_t, IndexBlockWriter::Packed)>;
+  enum class Level { kStep, kGroup, kLives, kSurvivors };
+  // Told of every block when it is whole; the step, the group or the part.
+  using Sink = std::function<void(Level, uint32_t, PackedBlock)>;
 
   // `several_processes`: whether peaks of single processes are to be kept as well.
   IndexBuilder(const IndexTimes& times, bool several_processes, Sink sink);
@@ -88,17 +90,28 @@ class IndexBuilder : public trace::Listener {
       builder.changed(image, before, now, event.tick);
     }
     void gone(ImageId image, const Block& block, End how, const wire::Event& event, bool) override {
-      builder.gone(image, block, how, event.tick);
+      builder.gone(image, block, how, event);
     }
+    void left(ImageId image, const BlockTable& live) override { builder.left(image, live); }
   };
   void made(ImageId id, const Block& block, uint64_t tick);
   void changed(ImageId id, const Block& before, const Block& now, uint64_t tick);
-  void gone(ImageId id, const Block& block, End how, uint64_t tick);
+  void gone(ImageId id, const Block& block, End how, const wire::Event& event);
+  void left(ImageId id, const BlockTable& live);
 
   ImageState& state_of(ImageId image);
   void touch(ImageState& image, ImageId id);
   void touch(Running& running);
   Cell& touch_cell(ImageId id, ImageState& image, const Block& block);
+  uint32_t cell_of(ImageId id, ImageState& image, const Block& block);
+  // Of a block that was live under its present cell, and is not any more, or is left.
+  void end_life(ImageId id, const Block& block, uint32_t cell, uint64_t tick, uint8_t roles,
+                const Block& origin, ThreadId freer, IndexLivesWriter* lives);
+  void close_survivors();
+  // Packs what is to be packed in another thread, while events are read on; tells of what that has
+  // packed before.
+  void pack_beside();
+  void tell_packed();
   uint32_t find_cell(ImageId id, ImageState& image, uint32_t stack, uint32_t thread_and_class);
   void grow_places();
   void settle(ImageState& image, uint64_t change, uint64_t tick);
@@ -135,6 +148,17 @@ class IndexBuilder : public trace::Listener {
   std::vector<uint32_t> order_;   // Scratch: the cells of a step or a group, in order.
   std::vector<uint32_t> places_;  // Open addressing: cell + 1.
   IndexBlockWriter step_writer_, group_writer_;
+  Origins origins_;
+  IndexLivesWriter lives_, survivors_;
+  uint32_t survivor_parts_ = 0;
+  struct ToPack {
+    Level level;
+    uint32_t number;
+    std::function<PackedBlock()> pack;
+    PackedBlock packed;
+  };
+  std::vector<ToPack> to_pack_;
+  std::future<std::vector<ToPack>> packing_;
 };
 
 }  // namespace malloscope::analyze

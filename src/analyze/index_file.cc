@@ -18,7 +18,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "analyze/index_builder.h"
 #include "base/cache_folder.h"
 #include "base/packing.h"
 #include "symbols/name_cache.h"
@@ -30,7 +29,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'I', 'X'};
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 constexpr const char kSuffix[] = ".index";
 constexpr uint32_t kGroups = IndexTimes::kSteps / IndexTimes::kGroupSteps + 1;
 constexpr uint64_t kMostDirectoryBytes = uint64_t{1} << 30;
@@ -73,39 +72,46 @@ bool read_place(int fd, const IndexBlockPlace& place, std::vector<uint8_t>* byte
 
 class FileBlocks : public IndexBlocks {
  public:
-  FileBlocks(int fd, bool own_peaks, std::vector<IndexBlockPlace> steps,
-             std::vector<IndexBlockPlace> groups, IndexBlockPlace whole)
-      : fd_(fd),
-        own_peaks_(own_peaks),
-        steps_(std::move(steps)),
-        groups_(std::move(groups)),
-        whole_(whole) {}
+  FileBlocks(int fd, bool own_peaks, std::shared_ptr<const IndexPlaces> places)
+      : fd_(fd), own_peaks_(own_peaks), places_(std::move(places)) {}
   ~FileBlocks() override { close(fd_); }
 
-  IndexBlockReader* step(uint32_t step) override { return read(steps_[step], own_peaks_); }
-  IndexBlockReader* group(uint32_t group) override { return read(groups_[group], false); }
-  IndexBlockReader* whole() override { return read(whole_, false); }
+  IndexBlockReader* step(uint32_t step) override { return read(places_->steps[step], own_peaks_); }
+  IndexBlockReader* group(uint32_t group) override { return read(places_->groups[group], false); }
+  IndexBlockReader* whole() override { return read(places_->whole, false); }
+  IndexLivesReader* lives(uint32_t step) override { return read(places_->lives[step], step); }
+  IndexLivesReader* survivors(size_t part) override {
+    return read(places_->survivors[part], IndexTimes::kSteps);
+  }
+  size_t survivor_parts() const override { return places_->survivors.size(); }
   bool damaged() const override { return damaged_; }
   std::unique_ptr<IndexBlocks> another() const override {
-    return std::make_unique<FileBlocks>(dup(fd_), own_peaks_, steps_, groups_, whole_);
+    return std::make_unique<FileBlocks>(dup(fd_), own_peaks_, places_);
   }
 
  private:
-  IndexBlockReader* read(const IndexBlockPlace& place, bool own_peaks) {
+  template <typename Reader, typename How>
+  Reader* read_into(const IndexBlockPlace& place, How how, Reader* reader) {
     if (place.bytes == 0) return nullptr;
-    if (read_place(fd_, place, &bytes_) && reader_.open(bytes_, place.raw_bytes, own_peaks))
-      return &reader_;
+    if (read_place(fd_, place, &bytes_) && reader->open(bytes_, place.raw_bytes, how))
+      return reader;
     damaged_ = true;
     return nullptr;
+  }
+  IndexBlockReader* read(const IndexBlockPlace& place, bool own_peaks) {
+    return read_into(place, own_peaks, &reader_);
+  }
+  IndexLivesReader* read(const IndexBlockPlace& place, uint32_t step) {
+    return read_into(place, step, &lives_reader_);
   }
 
   int fd_;
   bool own_peaks_;
   bool damaged_ = false;
-  std::vector<IndexBlockPlace> steps_, groups_;
-  IndexBlockPlace whole_;
+  std::shared_ptr<const IndexPlaces> places_;
   std::vector<uint8_t> bytes_;
   IndexBlockReader reader_;
+  IndexLivesReader lives_reader_;
 };
 
 // Fields once, in file order, for writing and for reading.
@@ -147,6 +153,7 @@ void visit(IndexFacts::Step& step, V& v) {
 template <typename V>
 void visit(IndexFacts::Image& image, V& v) {
   v(image.pid), v(image.announced), v(image.ended), v(image.before_peak), v(image.before_own_peak);
+  v(image.last_tick), v(image.is_odd);
 }
 template <typename V>
 void visit(IndexFacts::ImageStep& here, V& v) {
@@ -175,16 +182,16 @@ void visit(IndexCell& cell, V& v) {
 struct Directory {
   IndexFacts facts;
   std::vector<IndexCell> cells;
-  std::vector<IndexBlockPlace> steps, groups;
-  IndexBlockPlace whole;
+  IndexPlaces places;
 };
 template <typename V>
 void visit(Directory& d, V& v) {
   v(d.facts.events), v(d.facts.last_tick), v(d.facts.several_processes);
   v.list(d.facts.steps), v.list(d.facts.images), v.list(d.facts.image_steps);
-  v.list(d.facts.process_steps), v.list(d.facts.straddlers), v.list(d.cells), v.list(d.steps),
-      v.list(d.groups);
-  visit(d.whole, v);
+  v.list(d.facts.process_steps), v.list(d.facts.straddlers), v.list(d.cells);
+  v.list(d.places.steps), v.list(d.places.groups), v.list(d.places.lives);
+  v.list(d.places.survivors);
+  visit(d.places.whole, v);
 }
 
 // What the rest of the code takes for granted.
@@ -192,8 +199,9 @@ bool is_sound(const Directory& d) {
   size_t images = d.facts.images.size();
   auto known = [&](ImageId image) { return raw(image) >= 1 && raw(image) <= images; };
   auto step_known = [](const auto& here) { return here.step < IndexTimes::kSteps; };
-  return d.facts.steps.size() == IndexTimes::kSteps && d.steps.size() == IndexTimes::kSteps &&
-         d.groups.size() == kGroups && d.cells.size() <= UINT32_MAX &&
+  return d.facts.steps.size() == IndexTimes::kSteps &&
+         d.places.steps.size() == IndexTimes::kSteps && d.places.groups.size() == kGroups &&
+         d.places.lives.size() == IndexTimes::kSteps && d.cells.size() <= UINT32_MAX &&
          std::all_of(d.facts.image_steps.begin(), d.facts.image_steps.end(),
                      [&](const auto& here) { return known(here.image) && step_known(here); }) &&
          std::all_of(d.facts.process_steps.begin(), d.facts.process_steps.end(), step_known) &&
@@ -258,22 +266,42 @@ std::unique_ptr<Index> open_index(const std::string& path, const TraceStamp& sta
   bool own_peaks = directory.facts.several_processes;
   return std::make_unique<Index>(
       std::move(directory.facts), std::move(directory.cells),
-      std::make_unique<FileBlocks>(fd, own_peaks, std::move(directory.steps),
-                                   std::move(directory.groups), directory.whole));
+      std::make_unique<FileBlocks>(
+          fd, own_peaks, std::make_shared<const IndexPlaces>(std::move(directory.places))));
 }
 
-IndexFileWriter::IndexFileWriter(std::string path)
-    : file_(std::move(path)), at_(sizeof(FileHead)), steps_(IndexTimes::kSteps), groups_(kGroups) {}
+IndexFileWriter::IndexFileWriter(std::string path) : file_(std::move(path)), at_(sizeof(FileHead)) {
+  places_.steps.resize(IndexTimes::kSteps);
+  places_.lives.resize(IndexTimes::kSteps);
+  places_.groups.resize(kGroups);
+}
+
+void IndexFileWriter::put(IndexBuilder::Level level, uint32_t i, const PackedBlock& block) {
+  switch (level) {
+    case IndexBuilder::Level::kStep:
+      places_.steps[i] = write(block);
+      break;
+    case IndexBuilder::Level::kGroup:
+      places_.groups[i] = write(block);
+      break;
+    case IndexBuilder::Level::kLives:
+      places_.lives[i] = write(block);
+      break;
+    case IndexBuilder::Level::kSurvivors:
+      places_.survivors.push_back(write(block));
+      break;
+  }
+}
 
 void IndexFileWriter::append(const void* bytes, size_t size) {
   file_.write(bytes, size, at_);
   at_ += size;
 }
 
-IndexBlockPlace IndexFileWriter::write(const IndexBlockWriter::Packed& block) {
+IndexBlockPlace IndexFileWriter::write(const PackedBlock& block) {
   IndexBlockPlace place = {at_, block.bytes.size(), block.raw_bytes,
                            XXH3_64bits(block.bytes.data(), block.bytes.size())};
-  ok_ = ok_ && !block.bytes.empty() && block.raw_bytes <= IndexBlockReader::kMostRawBytes;
+  ok_ = ok_ && !block.bytes.empty() && block.raw_bytes <= PackedBlock::kMostRawBytes;
   append(block.bytes.data(), block.bytes.size());
   return place;
 }
@@ -281,20 +309,20 @@ IndexBlockPlace IndexFileWriter::write(const IndexBlockWriter::Packed& block) {
 bool IndexFileWriter::finish(const TraceStamp& stamp, const IndexFacts& facts,
                              const std::vector<IndexCell>& cells) {
   if (!ok()) return false;
-  Directory directory = {facts, cells, steps_, groups_, {}};
+  Directory directory = {facts, cells, places_};
   // Read back what was written: that is the way of every later answer.
   Index index(facts, cells,
-              std::make_unique<FileBlocks>(dup(file_.fd()), facts.several_processes, steps_,
-                                           groups_, IndexBlockPlace{}));
-  std::optional<IndexBlockWriter::Packed> whole = index.pack_whole();
+              std::make_unique<FileBlocks>(dup(file_.fd()), facts.several_processes,
+                                           std::make_shared<const IndexPlaces>(places_)));
+  std::optional<PackedBlock> whole = index.pack_whole();
   if (!whole) return false;
-  if (!whole->bytes.empty()) directory.whole = write(*whole);
+  if (!whole->bytes.empty()) directory.places.whole = write(*whole);
 
   Packer packer;
   FieldsOut writing = {packer};
   visit(directory, writing);
   std::vector<uint8_t>& raw = packer.result();
-  IndexBlockWriter::Packed packed;
+  PackedBlock packed;
   packed.raw_bytes = raw.size();
   packed.bytes.resize(ZSTD_compressBound(raw.size()));
   size_t size = ZSTD_compress(packed.bytes.data(), packed.bytes.size(), raw.data(), raw.size(), 1);
@@ -322,12 +350,8 @@ Built build_index(const std::string& trace, const trace::Overview& overview,
   // Larger than the trace several times over it would be no help.
   uint64_t most = 3 * overview.bytes + (1 << 20);
   IndexBuilder builder(IndexTimes(overview.header, overview.end_tick), overview.images > 1,
-                       [&](IndexBuilder::Level level, uint32_t i, IndexBlockWriter::Packed block) {
-                         if (writer.bytes() > most) return;
-                         if (level == IndexBuilder::Level::kStep)
-                           writer.step(i, block);
-                         else
-                           writer.group(i, block);
+                       [&](IndexBuilder::Level level, uint32_t i, PackedBlock block) {
+                         if (writer.bytes() <= most) writer.put(level, i, block);
                        });
   Result<trace::Tables> read = trace::stream(trace, &builder, {std::move(progress), true});
   if (!read) return Built::kNot;

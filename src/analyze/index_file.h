@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyze/index.h"
+#include "analyze/index_builder.h"
 #include "base/whole_file.h"
 #include "trace/event_stream.h"
 
@@ -37,6 +38,11 @@ struct IndexBlockPlace {
   uint64_t offset = 0, bytes = 0, raw_bytes = 0, checksum = 0;
 };
 
+struct IndexPlaces {
+  std::vector<IndexBlockPlace> steps, groups, lives, survivors;
+  IndexBlockPlace whole;
+};
+
 // The file is there when all of it is.
 class IndexFileWriter {
  public:
@@ -44,22 +50,19 @@ class IndexFileWriter {
 
   bool ok() const { return file_.ok() && ok_; }
   uint64_t bytes() const { return at_; }
-  void step(uint32_t step, const IndexBlockWriter::Packed& block) { steps_[step] = write(block); }
-  void group(uint32_t group, const IndexBlockWriter::Packed& block) {
-    groups_[group] = write(block);
-  }
+  void put(IndexBuilder::Level level, uint32_t i, const PackedBlock& block);
   // True: the file is there.
   bool finish(const TraceStamp& stamp, const IndexFacts& facts,
               const std::vector<IndexCell>& cells);
 
  private:
-  IndexBlockPlace write(const IndexBlockWriter::Packed& block);
+  IndexBlockPlace write(const PackedBlock& block);
   void append(const void* bytes, size_t size);
 
   WholeFile file_;
   bool ok_ = true;
   uint64_t at_ = 0;
-  std::vector<IndexBlockPlace> steps_, groups_;
+  IndexPlaces places_;
 };
 
 // Reads all events of `trace` once and leaves an index at `path`. The trace's tables are in

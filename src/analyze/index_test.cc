@@ -11,12 +11,16 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
+#include <set>
 #include <variant>
 
 #include "analyze/index_builder.h"
 #include "analyze/index_file.h"
 #include "analyze/index_sums.h"
+#include "analyze/log_histogram.h"
+#include "analyze/origins.h"
 
 namespace malloscope::analyze {
 namespace {
@@ -39,7 +43,9 @@ struct Recording {
   uint64_t slice;  // Ticks between cuts: few events in each, or many.
   uint64_t end() const { return kStart + 1000 * slice; }
 
-  explicit Recording(unsigned seed, int batches = 120) : random(seed), slice(seed % 2 ? 20 : 200) {
+  // `tidy`: nothing comes late, or from a process that has ended.
+  explicit Recording(unsigned seed, int batches = 120, bool tidy = false)
+      : random(seed), slice(seed % 2 ? 20 : 200), tidy_(tidy) {
     tables.header.start_tick = kStart;
     tables.header.ns_per_tick = 1;
     size_t images = 1 + pick(8);
@@ -69,8 +75,9 @@ struct Recording {
         actions.push_back(Started{started++});
       }
       std::vector<wire::Event> batch;
-      if (pick(10) == 0 && tick > kStart + 100) tick -= pick(60);  // An event that comes late.
-      if (pick(20) == 0) tick += pick(1500);                       // Nothing for a while.
+      if (!tidy && pick(10) == 0 && tick > kStart + 100)
+        tick -= pick(60);                     // An event that comes late.
+      if (pick(20) == 0) tick += pick(1500);  // Nothing for a while.
       bool ends = !running.empty() && pick(8) == 0, on_cut = pick(2);
       growing_ = pick(2);
       for (unsigned i = 1 + pick(60); i-- > 0;) {
@@ -85,7 +92,8 @@ struct Recording {
         size_t at = pick(static_cast<unsigned>(running.size()));
         tables.images[running[at]].end_tick = tick + pick(80);
         actions.push_back(Ended{running[at]});
-        if (pick(3)) running.erase(running.begin() + static_cast<ptrdiff_t>(at));  // Or goes on.
+        if (tidy || pick(3))  // Or goes on.
+          running.erase(running.begin() + static_cast<ptrdiff_t>(at));
       }
     }
     for (const Action& action : actions)
@@ -107,7 +115,7 @@ struct Recording {
   }
 
  private:
-  bool growing_ = false;
+  bool tidy_, growing_ = false;
   ThreadId newest_thread_ = ThreadId::kNone;
 
   void add(size_t image, uint64_t tick, uint64_t* next, std::vector<std::vector<uint64_t>>* live,
@@ -140,7 +148,7 @@ struct Recording {
       e.kind = wire::Kind::kReallocBegin;
       e.op = wire::Op::kRealloc;
       e.address = blocks[at];
-      if (pick(10) != 0) {  // Else it never ends.
+      if (tidy_ || pick(10) != 0) {  // Else it never ends.
         batch->push_back(e);
         e.kind = wire::Kind::kReallocEnd;
         e.stack = StackId{pick(21)};
@@ -194,11 +202,8 @@ void build(const Recording& recording, const std::string& path) {
   IndexFileWriter writer(path);
   ASSERT_TRUE(writer.ok());
   IndexBuilder builder(times_of(recording), recording.tables.images.size() > 1,
-                       [&](IndexBuilder::Level level, uint32_t i, IndexBlockWriter::Packed block) {
-                         if (level == IndexBuilder::Level::kStep)
-                           writer.step(i, block);
-                         else
-                           writer.group(i, block);
+                       [&](IndexBuilder::Level level, uint32_t i, PackedBlock block) {
+                         writer.put(level, i, block);
                        });
   recording.play(&builder);
   ASSERT_TRUE(builder.finish(recording.tables));
@@ -268,6 +273,143 @@ TEST(Index, AnswersAsALookAtAllEventsDoes) {
   }
   EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
   EXPECT_GT(straddlers, 1000u);
+}
+
+std::string told_of_leaks(const Accounts& accounts) {
+  std::string text;
+  for (uint64_t number : numbers_of(accounts.totals())) text += fmt::format("{} ", number);
+  std::set<std::string> rows;  // Their order is none that anybody sees.
+  accounts.tally().for_each_row([&](const Row& row) {
+    if (row.amounts.live_blocks == 0) return;
+    rows.insert(fmt::format("{} {} {} {}: {} {}, {} to {}, {:b}\n", raw(row.image), raw(row.stack),
+                            raw(row.thread), row.size_class, row.amounts.live_blocks,
+                            row.amounts.live_bytes, row.details.live_first_tick,
+                            row.details.live_last_tick, row.details.live_periods));
+  });
+  for (const std::string& row : rows) text += row;
+  return text;
+}
+
+TEST(Index, TellsLeaksAsALookAtAllEventsDoes) {
+  int asked = 0, answered = 0, long_rows = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    Recording recording(seed, 120, seed % 4 != 0);
+    File file(seed);
+    build(recording, file.path);
+    auto index = open_index(file.path, kStamp, times_of(recording));
+    ASSERT_TRUE(index);
+    for (int round = 0; round < 40; ++round) {
+      Question q = any_question(&recording, index->facts());
+      q.options.only_made_in_window = q.options.details = true;
+      ++asked;
+      auto answer = index->leaks(recording.tables, q.selection, q.window, q.options);
+      if (!answer) continue;
+      ++answered;
+      auto expected = direct(recording, q.selection, q.window, q.options);
+      ASSERT_EQ(told_of_leaks(*answer), told_of_leaks(*expected))
+          << "seed " << seed << ", round " << round << ", pid " << q.selection.pid.value_or(0)
+          << ", from " << q.window.from_tick << " to " << q.window.to_tick;
+      long_rows += told_of_leaks(*answer).size() > 1000;
+    }
+  }
+  EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
+  EXPECT_GT(long_rows, 300);
+}
+
+// What lived, was left and was freed, by whom, in a window; cell by cell.
+struct LivesTold : HeapObserver {
+  uint64_t from_tick = 0;
+  Origins origins;
+  std::map<std::string, uint64_t> sums;
+
+  static std::string cell(ImageId image, const Block& block) {
+    return fmt::format("{} {} {} {}", raw(image), raw(block.stack), raw(block.thread),
+                       size_class(block.size));
+  }
+  void add(const std::string& what, uint64_t blocks, uint64_t bytes) {
+    sums[what + " blocks"] += blocks;
+    sums[what + " bytes"] += bytes;
+  }
+  void found(ImageId image, const BlockTable& live) override {
+    origins.found(image, live, from_tick);
+  }
+  void changed(ImageId image, const Block& before, const Block& now, const wire::Event&,
+               bool) override {
+    origins.changed(image, before, now);
+  }
+  void gone(ImageId image, const Block& block, End how, const wire::Event& event,
+            bool counts) override {
+    Block origin = origins.take(image, block);
+    if (origin.born_tick >= from_tick) {
+      uint64_t ticks = event.tick > origin.born_tick ? event.tick - origin.born_tick : 0;
+      add(fmt::format("lived {} for {}", cell(image, origin), LogHistogram::step_of(ticks)), 1,
+          origin.size);
+      uint64_t& longest = sums["longest " + cell(image, origin)];
+      longest = std::max(longest, ticks);
+    }
+    if (counts && how != End::kLost)
+      add(fmt::format("freed {} by {}", cell(image, block), raw(event.thread)), 1, block.size);
+  }
+  void left(ImageId image, const BlockTable& live) override {
+    live.for_each([&](const Block& block) {
+      Block origin = origins.take(image, block);
+      if (origin.born_tick >= from_tick) add("left " + cell(image, origin), 1, origin.size);
+    });
+  }
+};
+
+TEST(Index, TellsLivesAsALookAtAllEventsDoes) {
+  int asked = 0, answered = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    Recording recording(seed, 120, seed % 4 != 0);
+    File file(seed);
+    build(recording, file.path);
+    auto index = open_index(file.path, kStamp, times_of(recording));
+    ASSERT_TRUE(index);
+    for (int round = 0; round < 20; ++round) {
+      Window window = any_question(&recording, index->facts()).window;
+      ++asked;
+      std::optional<Index::Steps> steps = index->parting_steps_of(window);
+      if (!steps) continue;
+      ++answered;
+      LivesTold expected;
+      expected.from_tick = window.from_tick;
+      Heap heap({}, window);
+      heap.add_observer(&expected);
+      recording.play(&heap);
+      heap.finish();
+      LivesTold told;
+      auto cell_of = [&](const IndexLife& life) {
+        const IndexCell& cell = index->cells()[life.cell];
+        return fmt::format("{} {} {} {}", raw(cell.image), raw(cell.stack), raw(cell.thread),
+                           cell.size_class);
+      };
+      auto ended = [&](const IndexLife& life) {
+        std::string cell = cell_of(life);
+        if ((life.roles & IndexLife::kLived) && life.born >= steps->first) {
+          told.add(fmt::format("lived {} for {}", cell, LogHistogram::step_of(life.longest_ticks)),
+                   life.blocks, life.bytes);
+          uint64_t& longest = told.sums["longest " + cell];
+          longest = std::max(longest, life.longest_ticks);
+        }
+        if (life.roles & IndexLife::kFreed)
+          told.add(fmt::format("freed {} by {}", cell,
+                               raw(life.by_maker ? index->cells()[life.cell].thread : life.freer)),
+                   life.blocks, life.bytes);
+      };
+      ASSERT_TRUE(index->for_each_ended(&index->blocks(), steps->first, steps->last + 1, ended));
+      ASSERT_TRUE(index->for_each_live(steps->last, [&](const IndexLife& life) {
+        if ((life.roles & IndexLife::kLived) && life.born >= steps->first)
+          told.add("left " + cell_of(life), life.blocks, life.bytes);
+      }));
+      for (const auto& [what, sum] : expected.sums)
+        ASSERT_EQ(told.sums[what], sum) << what << ", seed " << seed << ", from "
+                                        << window.from_tick << " to " << window.to_tick;
+      ASSERT_EQ(told.sums, expected.sums)
+          << "seed " << seed << ", from " << window.from_tick << " to " << window.to_tick;
+    }
+  }
+  EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
 }
 
 // Each image's stacks as rows, whatever moments are kept and however far that has come.
@@ -463,7 +605,7 @@ TEST(IndexBlock, GivesBackWhatWasWritten) {
       writer.add(e);
       entries.push_back(e);
     }
-    IndexBlockWriter::Packed packed = writer.finish();
+    PackedBlock packed = writer.finish();
     IndexBlockReader reader;
     ASSERT_TRUE(reader.open(packed.bytes, packed.raw_bytes, own));
     std::vector<IndexEntry> read;

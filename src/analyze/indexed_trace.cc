@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/indexed_trace.h"
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -29,13 +30,16 @@ bool deserves_file(const trace::Overview& overview) {
 // What blocks are made of; written once, then read by any number.
 struct MemoryFile {
   bool own_peaks;
-  std::vector<IndexBlockWriter::Packed> steps, groups;
-  IndexBlockWriter::Packed whole;
+  std::array<std::vector<PackedBlock>, 4> blocks;  // By level.
+  PackedBlock whole;
 
-  void put(IndexBuilder::Level level, uint32_t i, IndexBlockWriter::Packed block) {
-    auto& blocks = level == IndexBuilder::Level::kStep ? steps : groups;
-    if (i >= blocks.size()) blocks.resize(i + size_t{1});
-    blocks[i] = std::move(block);
+  void put(IndexBuilder::Level level, uint32_t i, PackedBlock block) {
+    std::vector<PackedBlock>& of_level = blocks[static_cast<size_t>(level)];
+    if (i >= of_level.size()) of_level.resize(i + size_t{1});
+    of_level[i] = std::move(block);
+  }
+  const std::vector<PackedBlock>& of(IndexBuilder::Level level) const {
+    return blocks[static_cast<size_t>(level)];
   }
 };
 
@@ -44,26 +48,41 @@ class MemoryBlocks : public IndexBlocks {
   explicit MemoryBlocks(std::shared_ptr<const MemoryFile> file) : file_(std::move(file)) {}
 
   IndexBlockReader* step(uint32_t step) override {
-    return step < file_->steps.size() ? read(file_->steps[step], file_->own_peaks) : nullptr;
+    return read(IndexBuilder::Level::kStep, step, file_->own_peaks, &reader_);
   }
   IndexBlockReader* group(uint32_t group) override {
-    return group < file_->groups.size() ? read(file_->groups[group], false) : nullptr;
+    return read(IndexBuilder::Level::kGroup, group, false, &reader_);
   }
-  IndexBlockReader* whole() override { return read(file_->whole, false); }
+  IndexBlockReader* whole() override { return read(file_->whole, false, &reader_); }
+  IndexLivesReader* lives(uint32_t step) override {
+    return read(IndexBuilder::Level::kLives, step, step, &lives_reader_);
+  }
+  IndexLivesReader* survivors(size_t part) override {
+    return read(IndexBuilder::Level::kSurvivors, part, IndexTimes::kSteps, &lives_reader_);
+  }
+  size_t survivor_parts() const override {
+    return file_->of(IndexBuilder::Level::kSurvivors).size();
+  }
   bool damaged() const override { return false; }
   std::unique_ptr<IndexBlocks> another() const override {
     return std::make_unique<MemoryBlocks>(file_);
   }
 
  private:
-  IndexBlockReader* read(const IndexBlockWriter::Packed& block, bool own_peaks) {
-    if (block.bytes.empty() || !reader_.open(block.bytes, block.raw_bytes, own_peaks))
-      return nullptr;
-    return &reader_;
+  template <typename Reader, typename How>
+  static Reader* read(const PackedBlock& block, How how, Reader* reader) {
+    return !block.bytes.empty() && reader->open(block.bytes, block.raw_bytes, how) ? reader
+                                                                                   : nullptr;
+  }
+  template <typename Reader, typename How>
+  Reader* read(IndexBuilder::Level level, size_t i, How how, Reader* reader) const {
+    const std::vector<PackedBlock>& blocks = file_->of(level);
+    return i < blocks.size() ? read(blocks[i], how, reader) : nullptr;
   }
 
   std::shared_ptr<const MemoryFile> file_;
   IndexBlockReader reader_;
+  IndexLivesReader lives_reader_;
 };
 
 }  // namespace
@@ -83,14 +102,14 @@ std::unique_ptr<Index> index_in_memory(const std::string& trace, const trace::Ov
   auto file = std::make_shared<MemoryFile>();
   file->own_peaks = overview.images > 1;
   IndexBuilder builder(IndexTimes(overview.header, overview.end_tick), overview.images > 1,
-                       [&](IndexBuilder::Level level, uint32_t i, IndexBlockWriter::Packed block) {
+                       [&](IndexBuilder::Level level, uint32_t i, PackedBlock block) {
                          file->put(level, i, std::move(block));
                        });
   Result<trace::Tables> read = trace::stream(trace, &builder, {std::move(progress), true});
   if (!read || !builder.finish(*read)) return nullptr;
   auto index = std::make_unique<Index>(builder.facts(), builder.cells(),
                                        std::make_unique<MemoryBlocks>(file));
-  std::optional<IndexBlockWriter::Packed> whole = index->pack_whole();
+  std::optional<PackedBlock> whole = index->pack_whole();
   if (!whole) return nullptr;
   file->whole = std::move(*whole);
   *tables = std::move(*read);

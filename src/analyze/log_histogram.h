@@ -13,9 +13,9 @@ namespace malloscope::analyze {
 
 class LogHistogram {
  public:
-  void add(uint64_t number) {
+  void add(uint64_t number, uint64_t times = 1) {
     highest_ = std::max(highest_, number);
-    add_step(step_of(number), 1);
+    add_step(step_of(number), times);
   }
 
   LogHistogram& operator+=(const LogHistogram& other) {
@@ -54,6 +54,13 @@ class LogHistogram {
     return sum;
   }
 
+  // Numbers below 8 are steps of their own.
+  static uint16_t step_of(uint64_t n) {
+    if (n < 8) return static_cast<uint16_t>(n);
+    unsigned shift = width(n) - 4;  // Leaves the leading bit and three more.
+    return static_cast<uint16_t>(8 * shift + (n >> shift));
+  }
+
  private:
   struct Step {
     uint16_t step;
@@ -71,12 +78,6 @@ class LogHistogram {
 
   static unsigned width(uint64_t n) {
     return n == 0 ? 0 : 64 - static_cast<unsigned>(__builtin_clzll(n));
-  }
-  // Numbers below 8 are steps of their own.
-  static uint16_t step_of(uint64_t n) {
-    if (n < 8) return static_cast<uint16_t>(n);
-    unsigned shift = width(n) - 4;  // Leaves the leading bit and three more.
-    return static_cast<uint16_t>(8 * shift + (n >> shift));
   }
   static uint64_t low_of(unsigned step) {
     if (step < 16) return step;

@@ -32,8 +32,11 @@ struct BlockKeyHash {
 class Origins {
  public:
   void changed(ImageId image, const Block& before, const Block& now) {
-    Block origin = take(image, before);
-    images_[raw(image)].insert_or_assign(BlockKey(now), origin);
+    put(image, now, take(image, before));
+  }
+  void put(ImageId image, const Block& block, const Block& origin) {
+    if (raw(image) >= images_.size()) images_.resize(raw(image) + size_t{1});
+    images_[raw(image)].insert_or_assign(BlockKey(block), origin);
   }
 
   // Blocks that a window finds began before it, even if that was in its first tick.

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyze/accounts.h"
@@ -45,6 +46,10 @@ class Reading {
   const std::string& path() const { return path_; }
   const trace::Tables& tables() const { return tables_; }
   const Accounts& accounts() const { return *accounts_; }
+  // Takes others of the same trace, and gives back those that it had.
+  std::unique_ptr<Accounts> exchange(std::unique_ptr<Accounts> accounts) {
+    return std::exchange(accounts_, std::move(accounts));
+  }
   FrameTable& frames();
   // The tally's rows, with what takes the tables to know: how long a tick is, and whose rounding
   // an image's allocator has.

@@ -236,11 +236,6 @@ void Tally::left(ImageId image, const BlockTable& live) {
   uint64_t end = std::min(heap_.last_tick(), heap_.window().to_tick);
   uint64_t begin = std::max(cells.start_tick, heap_.window().from_tick);
   uint64_t lived_to = heap_.end_tick(image);
-  auto period = [&](uint64_t tick) {
-    if (tick <= begin || end <= begin) return 0U;
-    double share = static_cast<double>(tick - begin) / static_cast<double>(end - begin);
-    return std::min(static_cast<unsigned>(share * kPeriods), kPeriods - 1);
-  };
   live.for_each([&](const Block& block) {
     if (!wants(cells, block)) return;
     Details& details = cells.details[place_of(cells, block)];
@@ -248,7 +243,7 @@ void Tally::left(ImageId image, const BlockTable& live) {
     if (lived_to > since) details.lifetime_ticks += lived_to - since;
     details.live_first_tick = std::min(details.live_first_tick, block.born_tick);
     details.live_last_tick = std::max(details.live_last_tick, block.born_tick);
-    details.live_periods |= 1U << period(block.born_tick);
+    details.live_periods |= 1U << period(block.born_tick, begin, end);
   });
 }
 
@@ -258,15 +253,35 @@ void Tally::image_ended(ImageId image) {
   cells.ended = true;
 }
 
-void Tally::restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
-                    const Counts& counts) {
-  ImageCells& cells = cells_of(image);
+std::optional<size_t> Tally::place_to_restore(ImageCells& cells, StackId stack, ThreadId thread,
+                                              unsigned size_class) {
   Block block;
   block.stack = stack;
   block.thread = thread;
   block.size = size_class == 0 ? 0 : uint64_t{1} << (size_class - 1);
-  if (!wants(cells, block)) return;
-  Cell& cell = cells.cells[place_of(cells, block)];
+  if (block.size < options_.min_size || block.size > options_.max_size) return std::nullopt;
+  return place_of(cells, block);
+}
+
+void Tally::restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
+                    const Left& left) {
+  ImageCells& cells = cells_of(image);
+  std::optional<size_t> place = place_to_restore(cells, stack, thread, size_class);
+  if (!place) return;
+  cells.cells[*place].live_blocks += left.blocks;
+  cells.cells[*place].live_bytes += left.bytes;
+  Details& details = cells.details[*place];
+  details.live_first_tick = std::min(details.live_first_tick, left.first_tick);
+  details.live_last_tick = std::max(details.live_last_tick, left.last_tick);
+  details.live_periods |= left.periods;
+}
+
+void Tally::restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
+                    const Counts& counts) {
+  ImageCells& cells = cells_of(image);
+  std::optional<size_t> place = place_to_restore(cells, stack, thread, size_class);
+  if (!place) return;
+  Cell& cell = cells.cells[*place];
   cell.allocations += counts.allocations;
   cell.reallocations += counts.reallocations;
   cell.allocated_bytes += counts.allocated_bytes;

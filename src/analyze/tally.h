@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <unordered_set>
@@ -114,6 +115,22 @@ class Tally : public HeapObserver {
   void restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
                const Counts& counts);
 
+  // Likewise, adds blocks that are left.
+  struct Left {
+    uint64_t blocks = 0, bytes = 0;
+    uint64_t first_tick = UINT64_MAX, last_tick = 0;
+    uint32_t periods = 0;
+  };
+  void restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
+               const Left& left);
+
+  // The k-th of kPeriods equal parts of the time from `begin` to `end`.
+  static unsigned period(uint64_t tick, uint64_t begin, uint64_t end) {
+    if (tick <= begin || end <= begin) return 0;
+    double share = static_cast<double>(tick - begin) / static_cast<double>(end - begin);
+    return std::min(static_cast<unsigned>(share * kPeriods), kPeriods - 1);
+  }
+
   bool has_much() const override { return plain_ && has_much_; }
   void expect(ImageId image, StackId stack) const override {
     if (raw(image) >= images_.size() || raw(stack) >= images_[raw(image)].cells.size()) return;
@@ -164,6 +181,9 @@ class Tally : public HeapObserver {
   bool wants(const ImageCells& cells, const Block& block) const;
   ImageCells& cells_of(ImageId image);
   size_t place_of(ImageCells& cells, const Block& block);
+  // Where what is restored belongs; nothing if it is not looked at.
+  std::optional<size_t> place_to_restore(ImageCells& cells, StackId stack, ThreadId thread,
+                                         unsigned size_class);
   static size_t place_of(ImageCells& cells, const Key& key);
   void add_overhead(const Block& block, Details* details) const;
   // The cell, its share of the peak so far made safe from the change to come.

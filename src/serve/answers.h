@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,7 +68,11 @@ std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked
 inline constexpr size_t kMostBars = 20'000;
 std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
                            analyze::SiteBlocks* blocks);
-// An answer of the command line, by the name of its view.
+// An answer of the command line, by the name of its view, if it can be had from the index.
+Result<std::optional<std::string>> indexed_report_answer(const Context& context,
+                                                         const std::string& view,
+                                                         const Parameters& parameters);
+// The same from all events; does not take the explorer.
 Result<std::string> report_answer(const Context& context, const std::string& view,
                                   const Parameters& parameters);
 // All of them about the whole recording, by name, in few passes. `attach` adds observers to one.

@@ -238,35 +238,54 @@ std::unique_lock<std::mutex> Api::turn_for(const std::string& name) {
   return lock;
 }
 
-Result<Reply> Api::report(const std::string& name, const Parameters& parameters) {
-  std::lock_guard lock(report_mutex_);
-  jobs_.throw_if_left(word(parameters, kAsked));
-  std::string key = key_of(name, parameters);
+std::optional<Reply> Api::kept(const std::string& key) {
+  std::lock_guard lock(kept_mutex_);
   for (const auto& [asked, reply] : reports_)
     if (asked == key) return reply;
-  {
-    std::lock_guard explorer_lock(explorer_mutex_);
-    explorer_->make_room();
-  }
-  Result<Reply> reply = Reply{};
-  if (name == "blocks") {
-    auto asked = [&] {
-      std::lock_guard explorer_lock(explorer_mutex_);
-      return blocks_question(context(parameters), parameters);
-    }();
-    if (!asked) return std::unexpected(asked.error());
-    reply = as_reply(blocks_answer(context(parameters), *asked), kColumnsType);
-  } else {
-    reply = as_reply(report_answer(context(parameters), name.substr(kReports.size()), parameters),
-                     kJsonType);
-  }
-  if (!reply) return reply;
-  reports_.emplace_front(key, *reply);
+  return std::nullopt;
+}
+
+Reply Api::keep(const std::string& key, Reply reply) {
+  std::lock_guard lock(kept_mutex_);
+  reports_.emplace_front(key, reply);
   size_t bytes = 0, kept = 0;
   for (const auto& [asked, known] : reports_)
     if ((bytes += known.body.size()) <= kMostReportBytes) ++kept;
   reports_.resize(std::min(kept, kMostReports));
   return reply;
+}
+
+Result<Reply> Api::report(const std::string& name, const Parameters& parameters) {
+  std::string key = key_of(name, parameters), asked = word(parameters, kAsked);
+  if (std::optional<Reply> known = kept(key)) return *known;
+  bool is_blocks = name == "blocks";
+  std::string view = is_blocks ? "" : name.substr(kReports.size());
+  if (!is_blocks) {
+    std::unique_lock lock = turn_for(name);
+    jobs_.throw_if_left(asked);
+    auto indexed = indexed_report_answer(context(parameters), view, parameters);
+    if (!indexed) return std::unexpected(indexed.error());
+    if (*indexed) return keep(key, {200, kJsonType, std::move(**indexed)});
+  }
+  std::lock_guard lock(report_mutex_);
+  jobs_.throw_if_left(asked);
+  if (std::optional<Reply> known = kept(key)) return *known;
+  {
+    std::lock_guard explorer_lock(explorer_mutex_);
+    explorer_->make_room();
+  }
+  Result<Reply> reply = Reply{};
+  if (is_blocks) {
+    auto question = [&] {
+      std::lock_guard explorer_lock(explorer_mutex_);
+      return blocks_question(context(parameters), parameters);
+    }();
+    if (!question) return std::unexpected(question.error());
+    reply = as_reply(blocks_answer(context(parameters), *question), kColumnsType);
+  } else {
+    reply = as_reply(report_answer(context(parameters), view, parameters), kJsonType);
+  }
+  return reply ? keep(key, std::move(*reply)) : reply;
 }
 
 Reply Api::answer(const std::string& name, const Parameters& parameters) {

@@ -45,8 +45,10 @@ class Api {
   Reply trace();
   Reply progress() const;
   Result<Reply> ask(const std::string& name, const Parameters& parameters);
-  // What takes a look at all events: does not keep other questions waiting.
+  // What may take a look at all events: that does not keep other questions waiting.
   Result<Reply> report(const std::string& name, const Parameters& parameters);
+  std::optional<Reply> kept(const std::string& key);
+  Reply keep(const std::string& key, Reply reply);
   Context context(const Parameters& parameters);
   // Curves of a part of the stacks take a while, so others that are asked for come first.
   std::unique_lock<std::mutex> turn_for(const std::string& name);
@@ -79,7 +81,8 @@ class Api {
   std::string trace_members_;  // What api/trace says once it is ready.
   // Questions that take a look at all events do not keep others waiting, but each other.
   std::mutex report_mutex_;
-  std::list<std::pair<std::string, Reply>> reports_;  // The latest of their answers.
+  std::mutex kept_mutex_;
+  std::list<std::pair<std::string, Reply>> reports_;  // The latest answers to such questions.
   std::atomic<bool> ending_ = false;
   std::thread loader_;
 };

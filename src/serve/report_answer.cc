@@ -143,24 +143,42 @@ class Asking {
 };
 
 // The page's notes on names are its own.
+std::string leaks_of(Reading* reading, const Query& query, const analyze::BadFrees& bad_frees) {
+  analyze::Suppressions suppressions;
+  std::vector<std::string> notes;
+  add_embedded_suppressions(*reading, &suppressions, &notes);
+  suppressions.add_shipped();
+  analyze::Leaks found = find_leaks(reading, query, {}, suppressions);
+  analyze::LeakView view;
+  view.bad_frees = &bad_frees;
+  Answer answer = leaks_answer(reading, query, found, suppressions, view);
+  answer.notes.insert(answer.notes.end(), notes.begin(), notes.end());
+  return written(answer);
+}
+
+std::optional<std::string> leaks_from_index(const Context& context, Query query) {
+  ask_for_leaks(&query);
+  bool has_stacks = context.explorer.overview().header.has_free_stacks();
+  std::optional<std::string> known;
+  context.explorer.with_leaks(query, [&](Reading* reading) {
+    analyze::BadFrees bad_frees;
+    uint64_t unmatched = reading->accounts().totals().unmatched_frees;
+    if (has_stacks && unmatched > 0) return;  // Which of them, only events tell.
+    bad_frees.restore(unmatched, has_stacks);
+    known = leaks_of(reading, query, bad_frees);
+  });
+  return known;
+}
+
 Result<std::string> leaks(const Context& context, Query query) {
   Asking asking(context, "reading all events for leaks");
   ask_for_leaks(&query);
-  analyze::BadFrees bad_frees;
   bool has_stacks = context.explorer.overview().header.has_free_stacks();
+  analyze::BadFrees bad_frees;
   auto reading =
       asking.read(query, [&](analyze::Heap* heap) { bad_frees.attach(heap, has_stacks); });
   if (!reading) return std::unexpected(reading.error());
-  analyze::Suppressions suppressions;
-  std::vector<std::string> notes;
-  add_embedded_suppressions(**reading, &suppressions, &notes);
-  suppressions.add_shipped();
-  analyze::Leaks found = find_leaks(reading->get(), query, {}, suppressions);
-  analyze::LeakView view;
-  view.bad_frees = &bad_frees;
-  Answer answer = leaks_answer(reading->get(), query, found, suppressions, view);
-  answer.notes.insert(answer.notes.end(), notes.begin(), notes.end());
-  return written(answer);
+  return leaks_of(reading->get(), query, bad_frees);
 }
 
 Result<std::string> view(const Context& context, const analyze::ViewKind& kind, Query query,
@@ -227,6 +245,17 @@ Result<std::string> diff_since_base(const Context& context, Query query, analyze
 
 }  // namespace
 
+Result<std::optional<std::string>> indexed_report_answer(const Context& context,
+                                                         const std::string& name,
+                                                         const Parameters& parameters) {
+  Result<analyze::QueryWords> words = query_words(parameters, context.names);
+  if (!words) return std::unexpected(words.error());
+  Result<Query> query = query_of(*words);
+  if (!query) return fail_usage(query.error().sentence);
+  if (name == "leaks") return leaks_from_index(context, std::move(*query));
+  return std::nullopt;
+}
+
 Result<std::string> report_answer(const Context& context, const std::string& name,
                                   const Parameters& parameters) {
   Result<analyze::QueryWords> words = query_words(parameters, context.names);
@@ -250,7 +279,10 @@ Result<std::string> report_answer(const Context& context, const std::string& nam
 Result<std::map<std::string, std::string>> all_reports(
     const Context& context, const std::function<void(analyze::Heap*)>& attach) {
   std::map<std::string, std::string> answers;
-  Result<std::string> leaks = report_answer(context, "leaks", {});
+  Result<std::optional<std::string>> indexed = indexed_report_answer(context, "leaks", {});
+  if (!indexed) return std::unexpected(indexed.error());
+  Result<std::string> leaks =
+      *indexed ? Result<std::string>(**indexed) : report_answer(context, "leaks", {});
   if (!leaks) return std::unexpected(leaks.error());
   answers["leaks"] = std::move(*leaks);
   std::vector<std::string> together;

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks of an index (index.h) whose lives ended in some step: what tells of leaks, lifetimes
+// and who frees whose blocks, at every cut, without a look at the events.
+//
+//     step          7        8        9       10
+//     inner         |        | made+freed      |      nothing but step 9 need know of it
+//     straddler     | made   |        |  freed |      live at the cuts between 7 and 10
+//
+// Blocks that are alike in all that can be asked about them are one entry. A block that realloc
+// changed is several: one for each size and stack that it had, and one for its life as a whole.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "analyze/index_block.h"
+#include "analyze/index_times.h"
+#include "analyze/number_column.h"
+#include "base/ids.h"
+
+namespace malloscope::analyze {
+
+// Blocks of one cell.
+struct IndexLife {
+  enum Role : uint8_t {
+    kHeld = 1,   // They were live under this cell from `born` on.
+    kLived = 2,  // They were first allocated under this cell, at `born`.
+    kFreed = 4,  // They were freed while they were of this cell.
+    kAll = 7,
+  };
+  uint32_t cell = 0;
+  uint32_t born = 0;   // The step.
+  uint32_t began = 0;  // The step in which they were first allocated: `born`, unless reallocated.
+  uint8_t roles = kAll;
+  bool by_maker = true;              // Freed by the thread that is the cell's ...
+  ThreadId freer = ThreadId::kNone;  // ... or by this one.
+  uint64_t blocks = 1, bytes = 0;
+  uint64_t first_tick = 0, last_tick = 0;  // Of their births; of inner ones 0.
+  uint64_t longest_ticks = 0;              // All of them belong into one step of a LogHistogram.
+};
+
+// Blocks of a step, or those that never ended, which is step kSteps.
+class IndexLivesWriter {
+ public:
+  struct Life {
+    uint32_t cell = 0;
+    uint8_t roles = IndexLife::kAll;
+    bool by_maker = true;
+    ThreadId freer = ThreadId::kNone;
+    uint64_t size = 0;
+    uint64_t born_tick = 0, began_tick = 0;
+    uint64_t ticks = 0;  // Lived.
+  };
+
+  // `times` must outlive it.
+  explicit IndexLivesWriter(const IndexTimes& times) : times_(&times) {}
+
+  void add(const Life& life) { lives_.push_back(life); }
+  size_t size() const { return lives_.size(); }
+  // Empty if there is none; and empty again afterwards.
+  PackedBlock finish(uint32_t step);
+
+ private:
+  friend class IndexLivesReader;
+  // Single blocks, freed by whoever made them and never reallocated, are most: they have columns of
+  // their own.
+  enum Column {
+    kInnerGaps,
+    kInnerSizes,
+    kInnerTicks,
+    kGaps,
+    kSizes,
+    kTicks,
+    kAges,    // In steps.
+    kBirths,  // Ticks since the step began.
+    kOtherInner,
+    kOther,
+    kColumns
+  };
+
+  // Those with the same key are told together.
+  struct Keyed {
+    IndexLife life;
+    uint16_t length = 0;  // The histogram's step.
+    auto key() const {
+      return std::tie(life.born, life.began, life.roles, life.by_maker, life.freer, length);
+    }
+  };
+  Keyed keyed(const Life& life, uint32_t step) const;
+  void write(const IndexLife& life, uint32_t step, std::vector<uint8_t>* columns,
+             uint32_t* last_cells) const;
+
+  const IndexTimes* times_;
+  std::vector<Life> lives_;
+};
+
+class IndexLivesReader {
+ public:
+  bool open(std::span<const uint8_t> packed, uint64_t raw_bytes, uint32_t step);
+
+  // Calls visit(const IndexLife&) for all that were live at some cut. False: the block makes no
+  // sense.
+  template <typename Visit>
+  bool for_each_straddler(const IndexTimes& times, uint64_t cells, Visit&& visit) const;
+  // For the others.
+  template <typename Visit>
+  bool for_each_inner(uint64_t cells, Visit&& visit) const;
+
+ private:
+  using Column = IndexLivesWriter::Column;
+  // What has been read of a column.
+  struct Cursor {
+    const uint8_t *at, *end;
+    uint64_t next() { return next_number(at, end); }
+    uint64_t next_long() { return next_long_number(at, end); }
+    bool more() const { return at < end; }
+    bool over() const { return at > end; }
+    bool done() const { return at == end; }
+  };
+  Cursor cursor(Column column) const {
+    return {columns_[column].data(), columns_[column].data() + columns_[column].size()};
+  }
+  static bool move_on(uint64_t gap, uint64_t cells, uint64_t* next_cell, IndexLife* life) {
+    if (gap >= cells - *next_cell) return false;
+    life->cell = static_cast<uint32_t>(*next_cell + gap);
+    *next_cell = life->cell;  // The next may be of the same.
+    return true;
+  }
+  static void read_rest(Cursor* other, IndexLife* life) {
+    life->roles = static_cast<uint8_t>(other->next() & IndexLife::kAll);
+    uint64_t freer = other->next();
+    life->by_maker = freer == 0;
+    life->freer = ThreadId{static_cast<uint32_t>(freer == 0 ? 0 : freer - 1)};
+    life->blocks = other->next();
+    life->bytes = other->next_long();
+    life->longest_ticks = other->next_long();
+  }
+
+  uint32_t step_ = 0;
+  std::vector<uint8_t> raw_;
+  std::span<const uint8_t> columns_[IndexLivesWriter::kColumns];
+};
+
+template <typename Visit>
+bool IndexLivesReader::for_each_straddler(const IndexTimes& times, uint64_t cells,
+                                          Visit&& visit) const {
+  Cursor gaps = cursor(Column::kGaps), sizes = cursor(Column::kSizes),
+         ticks = cursor(Column::kTicks), ages = cursor(Column::kAges),
+         births = cursor(Column::kBirths), other = cursor(Column::kOther);
+  auto is_born = [&](uint64_t age, uint64_t ticks_in, IndexLife* life) {
+    if (age == 0 || age > step_) return false;
+    life->born = life->began = step_ - static_cast<uint32_t>(age);
+    life->first_tick = life->last_tick = times.begin_of(life->born) + ticks_in;
+    return true;
+  };
+  IndexLife life;
+  for (uint64_t cell = 0; gaps.more();) {
+    if (!move_on(gaps.next(), cells, &cell, &life)) return false;
+    life.bytes = sizes.next();
+    life.longest_ticks = ticks.next_long();
+    if (!is_born(ages.next(), births.next_long(), &life)) return false;
+    if (sizes.over() || ticks.over() || ages.over() || births.over()) return false;
+    visit(static_cast<const IndexLife&>(life));
+  }
+  for (uint64_t cell = 0; other.more();) {
+    if (!move_on(other.next(), cells, &cell, &life)) return false;
+    uint64_t age = other.next(), birth = other.next_long();
+    if (!is_born(age, birth, &life)) return false;
+    life.last_tick += other.next_long();
+    uint64_t older = other.next();
+    if (older > life.born) return false;
+    life.began = life.born - static_cast<uint32_t>(older);
+    read_rest(&other, &life);
+    if (other.over()) return false;
+    visit(static_cast<const IndexLife&>(life));
+  }
+  return gaps.done() && sizes.done() && ticks.done() && ages.done() && births.done() &&
+         other.done();
+}
+
+template <typename Visit>
+bool IndexLivesReader::for_each_inner(uint64_t cells, Visit&& visit) const {
+  Cursor gaps = cursor(Column::kInnerGaps), sizes = cursor(Column::kInnerSizes),
+         ticks = cursor(Column::kInnerTicks), other = cursor(Column::kOtherInner);
+  IndexLife life;
+  life.born = life.began = step_;
+  for (uint64_t cell = 0; gaps.more();) {
+    if (!move_on(gaps.next(), cells, &cell, &life)) return false;
+    life.bytes = sizes.next();
+    life.longest_ticks = ticks.next_long();
+    if (sizes.over() || ticks.over()) return false;
+    visit(static_cast<const IndexLife&>(life));
+  }
+  for (uint64_t cell = 0; other.more();) {
+    if (!move_on(other.next(), cells, &cell, &life)) return false;
+    read_rest(&other, &life);
+    if (other.over()) return false;
+    visit(static_cast<const IndexLife&>(life));
+  }
+  return gaps.done() && sizes.done() && ticks.done() && other.done();
+}
+
+}  // namespace malloscope::analyze
