@@ -301,6 +301,27 @@ bool Explorer::with_leaks(const Query& query, const std::function<void(Reading*)
   return true;
 }
 
+bool Explorer::with_view(View* view, const Query& query, const std::function<void(Reading*)>& ask) {
+  std::optional<Window> window = window_in_index(query);
+  if (!window || !Index::suits(query.tally)) return false;
+  std::optional<Index::Steps> steps = index_->parting_steps_of(*window);
+  if (!steps) return false;
+  const trace::Tables& tables = reading_->tables();
+  TallyOptions tally = query.tally;
+  if (!query.threads.empty()) tally.by_thread = true;
+  std::unique_ptr<Accounts> accounts =
+      view->needs_rows() ? index_->answer(tables, query.selection, *window, tally)
+                         : index_->totals(tables, query.selection, *window, tally);
+  if (!accounts) return false;
+  IndexedWindow from = {*index_, *steps, *reading_, query,
+                        index_->selected(tables, query.selection)};
+  std::unique_ptr<Accounts> own = reading_->exchange(std::move(accounts));
+  bool restored = view->restore(from);
+  if (restored) ask(reading_.get());
+  reading_->exchange(std::move(own));
+  return restored;
+}
+
 Result<void> Explorer::from_events(const Question& question, const Progress& progress,
                                    Amounted* found) {
   // Which stacks are meant is not its business, and with them its rows would be the same.

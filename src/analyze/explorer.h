@@ -22,6 +22,7 @@
 #include "analyze/profile_views.h"
 #include "analyze/query_words.h"
 #include "analyze/reading.h"
+#include "analyze/view.h"
 
 namespace malloscope::analyze {
 
@@ -122,6 +123,10 @@ class Explorer {
   // Calls ask(Reading*) with what is left of the blocks that were made in the window, as
   // Index::leaks has it. False: the index does not know.
   bool with_leaks(const Query& query, const std::function<void(Reading*)>& ask);
+
+  // Has the view restored from the index, and calls ask(Reading*), which can have its answer then.
+  // False: the index does not know.
+  bool with_view(View* view, const Query& query, const std::function<void(Reading*)>& ask);
 
   struct RowId {
     ImageId image = ImageId::kNone;

@@ -191,6 +191,16 @@ std::vector<bool> Index::selected(const trace::Tables& tables, Selection selecti
   return selected;
 }
 
+std::unique_ptr<Accounts> Index::totals(const trace::Tables& tables, Selection selection,
+                                        Window window, TallyOptions options) const {
+  std::optional<Steps> steps = steps_of(window);
+  if (!steps || selected(tables, selection).empty()) return nullptr;
+  auto accounts = std::make_unique<Accounts>(selection, window, options);
+  restore_images(tables, window, *steps, accounts.get());
+  accounts->restore(course(selection, window, *steps).peak, facts_.last_tick);
+  return accounts;
+}
+
 std::unique_ptr<Accounts> Index::leaks(const trace::Tables& tables, Selection selection,
                                        Window window, TallyOptions options) const {
   TallyOptions kind = options;
@@ -201,9 +211,7 @@ std::unique_ptr<Accounts> Index::leaks(const trace::Tables& tables, Selection se
   std::vector<bool> selected = this->selected(tables, selection);
   if (selected.empty()) return nullptr;
 
-  auto accounts = std::make_unique<Accounts>(selection, window, options);
-  restore_images(tables, window, *steps, accounts.get());
-  accounts->restore(course(selection, window, *steps).peak, facts_.last_tick);
+  std::unique_ptr<Accounts> accounts = totals(tables, selection, window, options);
   // As Tally::left has them.
   struct Time {
     uint64_t begin, end;

@@ -122,6 +122,9 @@ class Index {
   std::unique_ptr<Accounts> answer(const trace::Tables& tables, Selection selection, Window window,
                                    TallyOptions options);
 
+  // The same without rows.
+  std::unique_ptr<Accounts> totals(const trace::Tables& tables, Selection selection, Window window,
+                                   TallyOptions options) const;
   // The same, but of rows only what is left of the blocks that were made in the window, as leaks
   // ask for (ask_for_leaks): blocks, bytes, when they were made.
   std::unique_ptr<Accounts> leaks(const trace::Tables& tables, Selection selection, Window window,
@@ -136,6 +139,9 @@ class Index {
   std::optional<Steps> steps_of(Window window) const;
   // The same, if all that was made before the window can be told from what was made in it.
   std::optional<Steps> parting_steps_of(Window window) const;
+
+  // Which images are selected, by id - 1; none if the index does not suit the tables.
+  std::vector<bool> selected(const trace::Tables& tables, Selection selection) const;
 
   // The running sum of the selected images in a window: its highest, and the step that is in.
   struct Course {
@@ -215,8 +221,6 @@ class Index {
 
  private:
   bool sum(const Course& course, Steps steps, std::vector<IndexEntry>* cells);
-  // Which images are selected; none if the index does not suit the tables.
-  std::vector<bool> selected(const trace::Tables& tables, Selection selection) const;
   void restore_images(const trace::Tables& tables, Window window, Steps steps,
                       Accounts* accounts) const;
 

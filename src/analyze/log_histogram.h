@@ -18,6 +18,12 @@ class LogHistogram {
     add_step(step_of(number), times);
   }
 
+  // Adds numbers of a step, of which `highest` is not below any.
+  void restore(uint16_t step, uint64_t times, uint64_t highest) {
+    highest_ = std::max(highest_, highest);
+    if (times > 0) add_step(step, times);
+  }
+
   LogHistogram& operator+=(const LogHistogram& other) {
     highest_ = std::max(highest_, other.highest_);
     for (const Step& s : other.steps_) add_step(s.step, s.times);
@@ -54,6 +60,7 @@ class LogHistogram {
     return sum;
   }
 
+  static constexpr uint16_t kSteps = 8 * 60 + 16;
   // Numbers below 8 are steps of their own.
   static uint16_t step_of(uint64_t n) {
     if (n < 8) return static_cast<uint16_t>(n);

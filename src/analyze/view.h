@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <future>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -16,12 +17,42 @@
 #include <vector>
 
 #include "analyze/answer.h"
+#include "analyze/index.h"
 #include "analyze/query.h"
 #include "analyze/reading.h"
 #include "analyze/row_selector.h"
 #include "trace/event_stream.h"
 
 namespace malloscope::analyze {
+
+// A window of an index.
+struct IndexedWindow {
+  Index& index;
+  Index::Steps steps;        // See Index::parting_steps_of.
+  Reading& reading;          // With the window's totals and rows.
+  const Query& query;        // As View::prepare has it.
+  std::vector<bool> images;  // Those that are selected, by id - 1.
+
+  // Whether the cell's image and sizes are asked for.
+  bool has(const IndexCell& cell) const {
+    return images[raw(cell.image) - 1] && cell.size_class >= size_class(query.tally.min_size) &&
+           cell.size_class <= size_class(query.tally.max_size);
+  }
+  // Calls visit(half, const IndexLife&) for all blocks that ended in the window, in two threads:
+  // `half` is 0 or 1. False: the index is damaged.
+  template <typename Visit>
+  bool for_each_ended(Visit&& visit) const {
+    uint32_t end = steps.last + 1, middle = steps.first + (end - steps.first) / 2;
+    std::unique_ptr<IndexBlocks> blocks[2] = {index.blocks().another(), index.blocks().another()};
+    auto half = [&](size_t i, uint32_t from, uint32_t to) {
+      return index.for_each_ended(blocks[i].get(), from, to,
+                                  [&](const IndexLife& life) { visit(i, life); });
+    };
+    auto second = std::async(std::launch::async, [&] { return half(1, middle, end); });
+    bool good = half(0, steps.first, middle);
+    return second.get() && good;
+  }
+};
 
 class View {
  public:
@@ -31,6 +62,13 @@ class View {
   // Before the first event: adds its observers. The view must outlive the heap.
   virtual void attach(Heap* heap, const trace::Overview& overview) { (void)heap, (void)overview; }
   virtual Answer answer(Reading* reading, const Query& query) = 0;
+  // Instead of attach() and a look at all events, before answer(): what it would have seen. False:
+  // an index does not tell it. Whether its rows are needed then, or its totals will do.
+  virtual bool needs_rows() const { return false; }
+  virtual bool restore(const IndexedWindow& from) {
+    (void)from;
+    return false;
+  }
 };
 
 struct ViewOptions {
@@ -135,6 +173,7 @@ struct SiteSums {
   std::vector<T> sites;
   T all = {};
 
+  explicit SiteSums(size_t count) : sites(count) {}
   SiteSums(const StackRows<T>& rows, SiteIndex* index) {
     for (const auto& entry : rows.entries()) {
       std::optional<size_t> site = index->site_of(entry.image, entry.stack, entry.thread);

@@ -6,9 +6,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
 
 #include "analyze/log_histogram.h"
 #include "analyze/numbers.h"
@@ -32,6 +36,15 @@ class LifeBySize {
   void add(uint8_t life_width, uint64_t size) {
     add({life_width, static_cast<uint8_t>(std::bit_width(size)), 1, size});
   }
+  void add(const Cell& more) {
+    for (Cell& cell : cells_)
+      if (cell.life_width == more.life_width && cell.size_width == more.size_width) {
+        cell.blocks += more.blocks;
+        cell.bytes += more.bytes;
+        return;
+      }
+    cells_.push_back(more);
+  }
   LifeBySize& operator+=(const LifeBySize& other) {
     for (const Cell& cell : other.cells_) add(cell);
     return *this;
@@ -44,15 +57,6 @@ class LifeBySize {
   }
 
  private:
-  void add(const Cell& more) {
-    for (Cell& cell : cells_)
-      if (cell.life_width == more.life_width && cell.size_width == more.size_width) {
-        cell.blocks += more.blocks;
-        cell.bytes += more.bytes;
-        return;
-      }
-    cells_.push_back(more);
-  }
   std::vector<Cell> cells_;
 };
 
@@ -70,6 +74,63 @@ struct Lives {
     by_size += other.by_size;
     return *this;
   }
+};
+
+// The lives of very many blocks, as an index tells of them: every step of a histogram has its
+// place.
+class LivesBySite {
+ public:
+  explicit LivesBySite(size_t sites) : sites_(sites) {}
+
+  void add(size_t site, uint64_t ns, uint8_t life_width, unsigned size_width,
+           const IndexLife& life) {
+    Site& to = sites_[site];
+    if (to.steps.empty()) to.steps.resize(LogHistogram::kSteps);
+    to.steps[LogHistogram::step_of(ns)] += life.blocks;
+    to.longest_ns = std::max(to.longest_ns, ns);
+    add(life_width, size_width, life);
+  }
+  void add_left(size_t site, unsigned size_width, const IndexLife& life) {
+    sites_[site].left += life.blocks;
+    add(LifeBySize::kNeverFreed, size_width, life);
+  }
+  void add_to(SiteSums<Lives>* sums) const {
+    for (size_t i = 0; i < sites_.size(); ++i) {
+      Lives lives;
+      lives.blocks = lives.never_freed = sites_[i].left;
+      for (size_t step = 0; step < sites_[i].steps.size(); ++step) {
+        lives.blocks += sites_[i].steps[step];
+        lives.ended_ns.restore(static_cast<uint16_t>(step), sites_[i].steps[step],
+                               sites_[i].longest_ns);
+      }
+      sums->sites[i] += lives;
+      sums->all += lives;
+    }
+    for (uint8_t life_width = 0; life_width < by_size_.size(); ++life_width)
+      for (uint8_t size_width = 0; size_width < kWidths; ++size_width)
+        if (const Sum& sum = by_size_[life_width][size_width]; sum.blocks > 0)
+          sums->all.by_size.add({life_width, size_width, sum.blocks, sum.bytes});
+  }
+
+ private:
+  static constexpr size_t kWidths = 65;
+  struct Site {
+    std::vector<uint64_t> steps;
+    uint64_t longest_ns = 0;
+    uint64_t left = 0;
+  };
+  struct Sum {
+    uint64_t blocks = 0, bytes = 0;
+  };
+
+  void add(uint8_t life_width, unsigned size_width, const IndexLife& life) {
+    Sum& sum = by_size_[life_width][size_width];
+    sum.blocks += life.blocks;
+    sum.bytes += life.bytes;
+  }
+
+  std::vector<Site> sites_;
+  std::array<std::array<Sum, kWidths>, LifeBySize::kNeverFreed + 1> by_size_ = {};
 };
 
 class LifetimesView : public View, public HeapObserver {
@@ -121,9 +182,45 @@ class LifetimesView : public View, public HeapObserver {
     });
   }
 
+  bool restore(const IndexedWindow& from) override {
+    const trace::Header& header = from.reading.tables().header;
+    if (header.has_free_stacks()) return false;  // Who frees what, only events tell.
+    ns_per_tick_ = header.ns_per_tick;
+    sites_ = std::make_unique<SiteIndex>(&from.reading, from.query);
+    SiteIndex& sites = *sites_;
+    const std::vector<IndexCell>& cells = from.index.cells();
+    constexpr uint32_t kNobody = UINT32_MAX;
+    std::vector<uint32_t> site_of(cells.size(), kNobody);
+    for (size_t i = 0; i < cells.size(); ++i)
+      if (from.has(cells[i]))
+        if (auto site = sites.site_of(cells[i].image, cells[i].stack, cells[i].thread))
+          site_of[i] = static_cast<uint32_t>(*site);
+    auto counts = [&](const IndexLife& life) {
+      return site_of[life.cell] != kNobody && (life.roles & IndexLife::kLived) &&
+             life.born >= from.steps.first;
+    };
+    LivesBySite halves[2] = {LivesBySite(sites.size()), LivesBySite(sites.size())};
+    bool good = from.for_each_ended([&](size_t half, const IndexLife& life) {
+      if (!counts(life)) return;
+      auto ns = static_cast<uint64_t>(static_cast<double>(life.longest_ticks) * ns_per_tick_);
+      auto width = std::max(static_cast<uint8_t>(std::bit_width(ns)), first_width());
+      halves[half].add(site_of[life.cell], ns, width, cells[life.cell].size_class, life);
+    });
+    good = good && from.index.for_each_live(from.steps.last, [&](const IndexLife& life) {
+      if (counts(life)) halves[0].add_left(site_of[life.cell], cells[life.cell].size_class, life);
+    });
+    restored_.emplace(sites.size());
+    for (const LivesBySite& half : halves) half.add_to(&*restored_);
+    return good;
+  }
+
   Answer answer(Reading* reading, const Query& query) override {
-    SiteIndex sites(reading, query);
-    SiteSums<Lives> lives(rows_, &sites);
+    if (!restored_) {
+      sites_ = std::make_unique<SiteIndex>(reading, query);
+      restored_.emplace(rows_, sites_.get());
+    }
+    SiteIndex& sites = *sites_;
+    const SiteSums<Lives>& lives = *restored_;
     const Lives& all = lives.all;
 
     Answer answer;
@@ -179,10 +276,13 @@ class LifetimesView : public View, public HeapObserver {
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       if (lives[a].blocks != lives[b].blocks) return lives[a].blocks > lives[b].blocks;
-      return sites.frame(a).function < sites.frame(b).function;
+      const NamedFrame &f = sites.frame(a), &g = sites.frame(b);
+      return std::tie(f.function, f.file, f.line, f.module, f.full, f.column) <
+             std::tie(g.function, g.file, g.line, g.module, g.full, g.column);
     });
     for (size_t i : order) {
       const Lives& l = lives[i];
+      if (l.blocks == 0) continue;  // Nothing of it was allocated in the window.
       TableRow row;
       row.cells = {l.blocks, Share{l.blocks, all.blocks}};
       if (l.never_freed == l.blocks)  // There is no lifetime to tell.
@@ -328,6 +428,8 @@ class LifetimesView : public View, public HeapObserver {
   };
 
   StackRows<Lives> rows_;
+  std::unique_ptr<SiteIndex> sites_;
+  std::optional<SiteSums<Lives>> restored_;  // By site, as `sites_` has them.
   std::map<Pair, Ended> ended_;
   bool has_free_stacks_ = false;
   Origins origins_;

@@ -37,6 +37,33 @@ class ThreadsView : public View, public HeapObserver {
     freed.bytes += block.size;
   }
 
+  bool needs_rows() const override { return true; }
+  bool restore(const IndexedWindow& from) override {
+    const std::vector<IndexCell>& cells = from.index.cells();
+    RowSelector selector(&from.reading, from.query);
+    std::optional<FrameId> site;
+    std::vector<bool> counts(cells.size());
+    for (size_t i = 0; i < cells.size(); ++i) {
+      Row row;
+      row.image = cells[i].image, row.stack = cells[i].stack, row.thread = cells[i].thread;
+      counts[i] = from.has(cells[i]) && (!by_stack_ || selector.select(row, &site));
+    }
+    std::deque<FreedTable> halves[2];
+    for (auto& half : halves) half.resize(from.images.size() + 1);
+    bool good = from.for_each_ended([&](size_t half, const IndexLife& life) {
+      if (!counts[life.cell] || !(life.roles & IndexLife::kFreed)) return;
+      const IndexCell& cell = cells[life.cell];
+      halves[half][raw(cell.image)].at(StackId::kNone, cell.thread,
+                                       life.by_maker ? cell.thread : life.freer) +=
+          Freed{life.blocks, life.bytes};
+    });
+    freed_ = std::move(halves[0]);
+    for (size_t image = 0; image < freed_.size(); ++image)
+      for (const auto& [key, freed] : halves[1][image].all) freed_[image].all[key] += freed;
+    by_stack_ = false;  // All that is there counts.
+    return good;
+  }
+
   Answer answer(Reading* reading, const Query& query) override {
     RowSelector selector(reading, query);
     SiteIndex sites(reading, query);

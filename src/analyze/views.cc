@@ -75,11 +75,11 @@ std::optional<size_t> SiteIndex::site_of(ImageId image, StackId stack, ThreadId 
   row.image = image;
   row.stack = stack;
   row.thread = thread;
-  if (!selector_.select(row, &shown_)) return std::nullopt;
-  uint64_t key = shown_.empty() ? UINT64_MAX : static_cast<uint64_t>(shown_.front());
+  std::optional<FrameId> frame;
+  if (!selector_.select(row, &frame)) return std::nullopt;
+  uint64_t key = frame ? static_cast<uint64_t>(*frame) : UINT64_MAX;
   auto [place, fresh] = places_.try_emplace(key, frames_.size());
-  if (fresh)
-    frames_.push_back(shown_.empty() ? NamedFrame{"[hidden]", "", 0, ""} : named(shown_.front()));
+  if (fresh) frames_.push_back(frame ? named(*frame) : NamedFrame{"[hidden]", "", 0, ""});
   return place->second;
 }
 

@@ -181,6 +181,17 @@ Result<std::string> leaks(const Context& context, Query query) {
   return leaks_of(reading->get(), query, bad_frees);
 }
 
+std::optional<std::string> view_from_index(const Context& context, const analyze::ViewKind& kind,
+                                           Query query, bool at) {
+  if (!suits(kind, query, at)) return std::nullopt;
+  std::unique_ptr<analyze::View> view = kind.make(query, {at, kMostRows});
+  view->prepare(&query);
+  std::optional<std::string> answer;
+  context.explorer.with_view(
+      view.get(), query, [&](Reading* reading) { answer = written(view->answer(reading, query)); });
+  return answer;
+}
+
 Result<std::string> view(const Context& context, const analyze::ViewKind& kind, Query query,
                          bool at) {
   if (Result<void> good = suits(kind, query, at); !good) return fail_usage(good.error().sentence);
@@ -253,6 +264,8 @@ Result<std::optional<std::string>> indexed_report_answer(const Context& context,
   Result<Query> query = query_of(*words);
   if (!query) return fail_usage(query.error().sentence);
   if (name == "leaks") return leaks_from_index(context, std::move(*query));
+  if (const analyze::ViewKind* kind = analyze::find_view(name))
+    return view_from_index(context, *kind, std::move(*query), !words->at.empty());
   return std::nullopt;
 }
 
