@@ -5,7 +5,8 @@
 //
 // From the command to the figures on the page (with --cold, without an index); from a change of the
 // range, the metric, the stack text, the size or what is hidden to the repainted flame graph, and to
-// the curve above it if that changes too; frames while zooming and hovering; and the server's memory. Prints a row of a table for each.
+// the curve above it if that changes too; frames while zooming and hovering; tables of blocks of
+// another range; and the server's memory. Prints a row of a table for each.
 
 import { spawn } from "node:child_process";
 import fs from "node:fs";
@@ -101,6 +102,23 @@ async function measure() {
     const all = sorted(await frames(what));
     row(`frames: ${what}`,
       `p50 ${all[80].toFixed(0)}, p95 ${all[152].toFixed(0)} ms`);
+  }
+  // Tables of blocks: of a range that was not asked for before, until they are no longer busy.
+  for (const view of ["leaks", "lifetimes", "threads", "sizes"]) {
+    const found = [];
+    for (let i = 1; i <= 5; ++i)
+      found.push(await page.evaluate(async (hash) => {
+        const busy = () => document.querySelector(".answer")?.getAttribute("aria-busy") ?? "true";
+        const asked = performance.now(), frame = () => new Promise((next) => requestAnimationFrame(next));
+        location.hash = hash;
+        for (let i = 0; i < 3; ++i) await frame();
+        while (busy() === "true") {
+          if (performance.now() - asked > 120_000) throw new Error(`still busy: ${hash}`);
+          await frame();
+        }
+        return performance.now() - asked;
+      }, `#view=${view}&from=${i * 7}.3%25&to=${100 - i * 6}.1%25`));
+    row(`repaint after another range: ${view}`, spread(found));
   }
   const status = fs.readFileSync(`/proc/${server.pid}/status`, "utf8");
   row("server's memory, at most", `${Math.round(Number(/VmHWM:\s*(\d+)/.exec(status)[1]) / 1024)} MiB`);

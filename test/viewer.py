@@ -183,10 +183,36 @@ def compare(page, report, words):
     return len(tree)
 
 
+def compare_answers(page, malloscope, trace, words):
+    """Every number and text of the tables that the command line has as well."""
+    words = {word: value for word, value in words.items() if word != "metric"}
+    options = [part for word, value in words.items() for part in (OPTIONS[word], value)]
+    cells = 0
+    for name in ("leaks", "lifetimes", "threads", "sizes"):
+        command = ["leaks", trace] if name == "leaks" else ["report", trace, "--view", name]
+        wanted = json.loads(subprocess.run([malloscope, *command, "--json", *options],
+                                           stdout=subprocess.PIPE).stdout)
+        found = page.json("api/answer/" + name, words)
+        for key, value in found["facts"].items():
+            at = wanted
+            for part in key.split("."):
+                at = at[part]
+            same(f"{name} {key} {words}", value, at)
+        for table in found["tables"]:
+            rows = wanted[table["key"]]
+            same(f"rows of {name} {table['key']} {words}", len(table["rows"]) + table["left_out"], len(rows))
+            for row, right in zip(table["rows"], rows):
+                for column, cell in zip(table["columns"], row["cells"]):
+                    if column["kind"] in ("count", "bytes", "duration", "time", "text") and column["key"] in right:
+                        same(f"{column['key']} of {name} {table['key']} {words}", cell, right[column["key"]])
+                        cells += 1
+    return cells
+
+
 def main():
     malloscope, trace = sys.argv[1:3]
     report = Report(malloscope, trace)
-    nodes = asked = 0
+    nodes = asked = cells = 0
     with Page(malloscope, trace) as page:
         info = page.json("api/trace")
         whole = report({})
@@ -205,10 +231,11 @@ def main():
             same(f"the timeline by {by}", sum(ends), whole["totals"]["live_bytes"])
         for question in sys.argv[3:] or [""]:
             words = dict(word.split("=", 1) for word in shlex.split(question))
+            cells += compare_answers(page, malloscope, trace, words)
             for metric in [words["metric"]] if "metric" in words else METRICS:
                 nodes += compare(page, report, {**words, "metric": metric})
                 asked += 1
-    print(f"{asked} questions, {nodes} nodes: the page and the reports agree")
+    print(f"{asked} questions, {nodes} nodes, {cells} cells of tables: the page and the reports agree")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What the page is told is what reports say, number by number: flame graphs, functions, sites, files,
-# modules, types, threads and sizes, of any metric, range and filter.
+# modules, types, threads and sizes, of any metric, range and filter; leaks, lifetimes and who frees whose blocks.
 . "$(dirname "$0")/here.sh"
 
 agree() { # TRACE QUESTION...
@@ -15,9 +15,10 @@ record python.mscope python3 -c 'import json; x = [json.loads("[1, {\"a\": [2.5]
   fail "exit $?"
 agree python.mscope "metric=peak" "metric=allocated where='json or dict -Parser'" \
   "metric=live where='not /^_?Py/'" "metric=allocated hide=Eval" "metric=allocated hide=." "metric=peak under=PyImport" \
-  "metric=peak module=libc" "metric=temporary from=50%" "metric=peak from=12.5% to=77.7%" \
+  "metric=peak module=libc" "metric=temporary from=50%" "metric=live from=20% to=60% min_size=64 max_size=255" "metric=peak from=12.5% to=77.7%" \
   "metric=lifetime" "metric=peak to=12ms"
 record children.mscope sh -c 'perl -e "@a = map { {n => \$_} } 1..2000"; git --version' >/dev/null ||
   fail "exit $?"
 pid=$(ask children.mscope 'processes[-1]["pid"]')
-agree children.mscope "metric=peak" "metric=peak process=$pid" "metric=live process=$pid to=90%"
+agree children.mscope "metric=peak" "metric=peak process=$pid" "metric=live process=$pid to=90%" \
+  "metric=live from=20% to=80%" "metric=allocated from=50%"

@@ -84,7 +84,7 @@ bool IndexSums::add(uint32_t first, uint32_t end, uint64_t sign, const Wanted& w
 }
 
 bool IndexSums::flows_before(uint32_t step, const Wanted& wanted, IndexBlocks* blocks,
-                             Flows* flows) const {
+                             IndexBlocks* idle, Flows* flows) const {
   const Moment* nearest = nullptr;  // None: the beginning.
   auto distance = [&](uint32_t from) { return from < step ? step - from : from - step; };
   for (const Moment& moment : moments_)
@@ -96,9 +96,22 @@ bool IndexSums::flows_before(uint32_t step, const Wanted& wanted, IndexBlocks* b
     else
       (*flows)[i].assign(rows_, 0);
   }
-  uint32_t from = nearest ? nearest->step : 0;
-  return from <= step ? add(from, step, 1, wanted, blocks, flows)
-                      : add(step, from, ~uint64_t{0}, wanted, blocks, flows);
+  uint32_t from = nearest ? nearest->step : 0, to = step;
+  uint64_t sign = 1;
+  if (from > to) std::swap(from, to), sign = ~uint64_t{0};
+  constexpr uint32_t kGroup = IndexTimes::kGroupSteps;
+  uint32_t middle = from + (to - from) / 2 / kGroup * kGroup;
+  if (!idle || middle == from) return add(from, to, sign, wanted, blocks, flows);
+  Flows beside;
+  for (size_t i = 0; i < kFlows; ++i)
+    if (wanted[i]) beside[i].assign(rows_, 0);
+  auto second =
+      std::async(std::launch::async, [&] { return add(middle, to, sign, wanted, idle, &beside); });
+  bool first = add(from, middle, sign, wanted, blocks, flows);
+  if (!second.get() || !first) return false;
+  for (size_t i = 0; i < kFlows; ++i)
+    for (size_t row = 0; row < beside[i].size(); ++row) (*flows)[i][row] += beside[i][row];
+  return true;
 }
 
 bool IndexSums::whole(const Wanted& wanted, Amounts* sums) {
@@ -115,13 +128,13 @@ bool IndexSums::whole(const Wanted& wanted, Amounts* sums) {
 }
 
 bool IndexSums::peak(const Index::Course& course, Index::Steps steps, IndexBlocks* blocks,
-                     std::vector<uint64_t>* shares) const {
+                     IndexBlocks* idle, std::vector<uint64_t>* shares) const {
   bool begins_with_peak = course.peak_step == IndexFacts::kNever;
   uint32_t step = begins_with_peak ? steps.first : course.peak_step;
   Wanted live = {};
   live[kLiveBytes] = true;
   Flows flows;
-  if (!flows_before(step, live, blocks, &flows)) return false;
+  if (!flows_before(step, live, blocks, idle, &flows)) return false;
   *shares = std::move(flows[kLiveBytes]);
   auto add = [&](const IndexEntry& entry) {
     uint32_t row = row_of_cell_[entry.cell];
@@ -135,7 +148,8 @@ bool IndexSums::peak(const Index::Course& course, Index::Steps steps, IndexBlock
   return true;
 }
 
-// The three looks that a question may take are at different steps, so each has its own thread.
+// The three looks that a question may take are at different steps, so each has its own thread; one
+// alone has two.
 bool IndexSums::sum(Selection selection, Window window, Index::Steps steps, const Wanted& wanted,
                     Amounts* sums) {
   *sums = {};
@@ -145,19 +159,21 @@ bool IndexSums::sum(Selection selection, Window window, Index::Steps steps, cons
   Wanted counts = wanted;
   counts[kLiveBytes] = counts[kLiveBlocks] = counts[kPeakBytes] = false;
   bool has_before = steps.first > 0 && std::ranges::find(counts, true) != counts.end();
-  Flows before;
-  auto found_before = std::async(std::launch::async, [&] {
-    return !has_before || flows_before(steps.first, counts, besides_[0].get(), &before);
-  });
-  auto found_peak = std::async(std::launch::async, [&] {
-    return !wanted[kPeakBytes] || peak(course, steps, besides_[1].get(), &(*sums)[kPeakBytes]);
-  });
-  Flows flows;
-  bool ok = true;
   Wanted some = wanted;
   some[kPeakBytes] = false;
-  if (std::ranges::find(some, true) != some.end())
-    ok = flows_before(steps.last + 1, some, &index_.blocks(), &flows);
+  bool has_flows = std::ranges::find(some, true) != some.end();
+  bool is_alone = !has_before && has_flows != wanted[kPeakBytes];
+  IndexBlocks* idle = is_alone ? besides_[0].get() : nullptr;
+  Flows before;
+  auto found_before = std::async(std::launch::async, [&] {
+    return !has_before || flows_before(steps.first, counts, besides_[0].get(), nullptr, &before);
+  });
+  auto found_peak = std::async(std::launch::async, [&] {
+    return !wanted[kPeakBytes] ||
+           peak(course, steps, besides_[1].get(), idle, &(*sums)[kPeakBytes]);
+  });
+  Flows flows;
+  bool ok = !has_flows || flows_before(steps.last + 1, some, &index_.blocks(), idle, &flows);
   if (!found_before.get() || !found_peak.get() || !ok) return false;
   for (size_t i = 0; i < kFlows; ++i) {
     if (!wanted[i]) continue;

@@ -56,13 +56,15 @@ class IndexSums {
   };
 
   // From the beginning up to `step`, of the amounts that are wanted.
-  bool flows_before(uint32_t step, const Wanted& wanted, IndexBlocks* blocks, Flows* flows) const;
+  // `idle`: null, or others that another thread can read.
+  bool flows_before(uint32_t step, const Wanted& wanted, IndexBlocks* blocks, IndexBlocks* idle,
+                    Flows* flows) const;
   // Adds what happened in the steps from `first` to before `end`, or, with `sign` -1, takes it
   // away.
   bool add(uint32_t first, uint32_t end, uint64_t sign, const Wanted& wanted, IndexBlocks* blocks,
            Flows* flows) const;
   bool whole(const Wanted& wanted, Amounts* sums);
-  bool peak(const Index::Course& course, Index::Steps steps, IndexBlocks* blocks,
+  bool peak(const Index::Course& course, Index::Steps steps, IndexBlocks* blocks, IndexBlocks* idle,
             std::vector<uint64_t>* shares) const;
 
   Index& index_;

@@ -42,24 +42,45 @@ class ThreadsView : public View, public HeapObserver {
     const std::vector<IndexCell>& cells = from.index.cells();
     RowSelector selector(&from.reading, from.query);
     std::optional<FrameId> site;
-    std::vector<bool> counts(cells.size());
+    struct Maker {
+      ImageId image;
+      ThreadId thread;
+      auto operator<=>(const Maker&) const = default;
+    };
+    constexpr uint32_t kNobody = UINT32_MAX;
+    std::map<Maker, uint32_t> numbers;
+    std::vector<uint32_t> maker_of(cells.size(), kNobody);
     for (size_t i = 0; i < cells.size(); ++i) {
       Row row;
       row.image = cells[i].image, row.stack = cells[i].stack, row.thread = cells[i].thread;
-      counts[i] = from.has(cells[i]) && (!by_stack_ || selector.select(row, &site));
+      if (!from.has(cells[i]) || (by_stack_ && !selector.select(row, &site))) continue;
+      auto number = static_cast<uint32_t>(numbers.size());
+      maker_of[i] = numbers.try_emplace({row.image, row.thread}, number).first->second;
     }
-    std::deque<FreedTable> halves[2];
-    for (auto& half : halves) half.resize(from.images.size() + 1);
+    // By maker, and by whom else.
+    struct Half {
+      std::vector<Freed> own;
+      std::map<std::pair<uint32_t, ThreadId>, Freed> others;
+    };
+    Half halves[2];
+    for (Half& half : halves) half.own.resize(numbers.size());
     bool good = from.for_each_ended([&](size_t half, const IndexLife& life) {
-      if (!counts[life.cell] || !(life.roles & IndexLife::kFreed)) return;
-      const IndexCell& cell = cells[life.cell];
-      halves[half][raw(cell.image)].at(StackId::kNone, cell.thread,
-                                       life.by_maker ? cell.thread : life.freer) +=
+      uint32_t maker = maker_of[life.cell];
+      if (maker == kNobody || !(life.roles & IndexLife::kFreed)) return;
+      (life.by_maker ? halves[half].own[maker] : halves[half].others[{maker, life.freer}]) +=
           Freed{life.blocks, life.bytes};
     });
-    freed_ = std::move(halves[0]);
-    for (size_t image = 0; image < freed_.size(); ++image)
-      for (const auto& [key, freed] : halves[1][image].all) freed_[image].all[key] += freed;
+    std::vector<Maker> makers(numbers.size());
+    for (const auto& [maker, number] : numbers) makers[number] = maker;
+    freed_.resize(from.images.size() + 1);
+    auto add = [&](const Maker& maker, ThreadId freer, const Freed& freed) {
+      if (freed.blocks > 0)
+        freed_[raw(maker.image)].at(StackId::kNone, maker.thread, freer) += freed;
+    };
+    for (const Half& half : halves) {
+      for (size_t i = 0; i < makers.size(); ++i) add(makers[i], makers[i].thread, half.own[i]);
+      for (const auto& [key, freed] : half.others) add(makers[key.first], key.second, freed);
+    }
     by_stack_ = false;  // All that is there counts.
     return good;
   }

@@ -32,20 +32,48 @@ void write_frame(const NamedFrame& frame, output::JsonWriter* json) {
   json->end();
 }
 
-void write_stack(const std::vector<NamedFrame>& frames, output::JsonWriter* json) {
+// Calls visit(const NamedFrame&) for a stack's frames, or for those of its two ends.
+template <typename Visit>
+static void for_each_frame(const std::vector<NamedFrame>& frames, Visit&& visit) {
   constexpr size_t kMostFrames = 300, kInner = 200;
-  json->begin_array();
   for (size_t i = 0; i < frames.size(); ++i) {
     if (frames.size() > kMostFrames && i == kInner) {
       size_t left_out = frames.size() - kMostFrames;
       NamedFrame gap;
       gap.function = fmt::format("[{} more frames]", analyze::grouped(left_out));
-      write_frame(gap, json);
+      visit(gap);
       i += left_out;
     }
-    write_frame(frames[i], json);
+    visit(frames[i]);
   }
+}
+
+void write_stack(const std::vector<NamedFrame>& frames, output::JsonWriter* json) {
+  json->begin_array();
+  for_each_frame(frames, [&](const NamedFrame& frame) { write_frame(frame, json); });
   json->end();
+}
+
+void FrameNumbers::write_stack(const std::vector<NamedFrame>& frames, output::JsonWriter* json) {
+  json->begin_array(output::JsonWriter::Layout::kLine);
+  for_each_frame(frames, [&](const NamedFrame& frame) { json->value(number_of(frame)); });
+  json->end();
+}
+
+void FrameNumbers::write_frames(output::JsonWriter* json) const {
+  json->begin_array();
+  for (const NamedFrame& frame : frames_) write_frame(frame, json);
+  json->end();
+}
+
+size_t FrameNumbers::number_of(const NamedFrame& frame) {
+  std::string key;
+  for (const std::string* text : {&frame.function, &frame.full, &frame.file, &frame.module})
+    key += *text + '\0';
+  key += std::to_string(frame.line);
+  auto [number, fresh] = numbers_.try_emplace(std::move(key), frames_.size());
+  if (fresh) frames_.push_back(frame);
+  return number->second;
 }
 
 void NamesWriter::finish() {

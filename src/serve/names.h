@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analyze/answer.h"
@@ -18,6 +19,21 @@ void write_metric_members(analyze::Metric metric, output::JsonWriter* json);
 void write_frame(const analyze::NamedFrame& frame, output::JsonWriter* json);
 // An array of frames, innermost first; of a very deep one, the two ends.
 void write_stack(const std::vector<analyze::NamedFrame>& frames, output::JsonWriter* json);
+
+// The same for many stacks, which are mostly made of the same frames: arrays of numbers, and the
+// frames that these mean once.
+class FrameNumbers {
+ public:
+  void write_stack(const std::vector<analyze::NamedFrame>& frames, output::JsonWriter* json);
+  // An array.
+  void write_frames(output::JsonWriter* json) const;
+
+ private:
+  size_t number_of(const analyze::NamedFrame& frame);
+
+  std::unordered_map<std::string, size_t> numbers_;
+  std::vector<analyze::NamedFrame> frames_;
+};
 
 // {"id": [], "name": [], "full": [], "file": [], "line": [], "module": []}
 class NamesWriter {

@@ -52,7 +52,7 @@ std::string_view kind_name(Column::Kind kind) {
   return "text";
 }
 
-void write_cell(const Cell& cell, JsonWriter* json) {
+void write_cell(const Cell& cell, FrameNumbers* frames, JsonWriter* json) {
   if (const auto* n = std::get_if<uint64_t>(&cell)) return json->value(*n);
   if (const auto* n = std::get_if<int64_t>(&cell)) return json->value(*n);
   if (const auto* d = std::get_if<double>(&cell)) return json->value(*d);
@@ -66,7 +66,7 @@ void write_cell(const Cell& cell, JsonWriter* json) {
     return json->end();
   }
   if (const auto* stack = std::get_if<analyze::Stack>(&cell)) {
-    return write_stack((*stack)(), json);
+    return frames->write_stack((*stack)(), json);
   }
   json->null();
 }
@@ -74,12 +74,13 @@ void write_cell(const Cell& cell, JsonWriter* json) {
 std::string written(const Answer& answer) {
   output::StringSink sink;
   JsonWriter json(&sink);
+  FrameNumbers frames;
   json.begin_object();
   json.member("headline", answer.headline);
   json.key("facts").begin_object();
   for (const auto& [key, cell] : answer.facts) {
     json.key(key);
-    write_cell(cell, &json);
+    write_cell(cell, &frames, &json);
   }
   json.end();
   json.key("notes").begin_array();
@@ -109,7 +110,7 @@ std::string written(const Answer& answer) {
       json.member("depth", row.depth);
       json.member("main", row.main);
       json.key("cells").begin_array();
-      for (const Cell& cell : row.cells) write_cell(cell, &json);
+      for (const Cell& cell : row.cells) write_cell(cell, &frames, &json);
       json.end();
       json.end();
     }
@@ -118,6 +119,8 @@ std::string written(const Answer& answer) {
     json.end();
   }
   json.end();
+  json.key("frames");
+  frames.write_frames(&json);
   json.end();
   return sink.text();
 }

@@ -213,6 +213,11 @@ export interface AnswerTable {
   rows: { cells: Cell[]; depth?: number; main?: boolean }[];
 }
 
+// As it comes: a stack is an array of places in `frames`, where each frame is once.
+export interface CompactAnswer extends Answer {
+  frames?: Frame[];
+}
+
 export interface Answer {
   headline: string;
   facts?: Record<string, unknown>;

@@ -13,7 +13,7 @@ import { timelineOf as timelineOfRows } from "./file_timeline";
 import { meantRows, nodeValues, treeOf } from "./file_tree";
 import { durationText } from "./format";
 import { cutTime } from "./page";
-import { type FlameHow, type Source, blocksOf, timelineOf, traceOf } from "./source";
+import { type FlameHow, type Source, answerOf, blocksOf, timelineOf, traceOf } from "./source";
 import { tenthsOf } from "./state";
 
 // Views that a file has of the whole recording alone.
@@ -73,7 +73,7 @@ export class FileSource implements Source {
     if (isPart(asked)) throw notHere(`The answer "${name}" under filters, or of a part of the time,`);
     const answer = await this.data.json(`answer-${name}`);
     if (!Array.isArray(answer.tables)) throw damaged(`answer-${name}`, "tables are missing");
-    return { ...answer, headline: String(answer.headline ?? "") };
+    return answerOf({ ...answer, headline: String(answer.headline ?? "") });
   }
 
   async blocks(asked: URLSearchParams, site: number): Promise<c.Blocks> {

@@ -4,7 +4,7 @@
 
 import { type Columns, decodeColumns } from "./columns";
 import type * as c from "./contract";
-import { type FlameHow, type Source, blocksOf, flameOf, sitesOf, sparksOf, timelineOf, traceOf } from "./source";
+import { type FlameHow, type Source, answerOf, blocksOf, flameOf, sitesOf, sparksOf, timelineOf, traceOf } from "./source";
 
 const kept = 48;
 const session = Math.random().toString(36).slice(2); // Of several pages that ask one server.
@@ -41,8 +41,8 @@ export class ServerSource implements Source {
   stacks(question: URLSearchParams, site: number, signal?: AbortSignal): Promise<c.Stacks> {
     return this.json("stacks", question, { site }, signal);
   }
-  answer(name: string, question: URLSearchParams, signal?: AbortSignal): Promise<c.Answer> {
-    return this.json(`answer/${encodeURIComponent(name)}`, question, {}, signal);
+  async answer(name: string, question: URLSearchParams, signal?: AbortSignal): Promise<c.Answer> {
+    return answerOf(await this.json<c.CompactAnswer>(`answer/${encodeURIComponent(name)}`, question, {}, signal));
   }
   blocks(question: URLSearchParams, site: number, signal?: AbortSignal): Promise<c.Blocks> {
     return this.columns("blocks", question, { site }, blocksOf, signal);

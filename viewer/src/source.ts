@@ -52,6 +52,21 @@ export function traceOf(json: Record<string, any>): c.TraceHead | c.Trace {
   } as unknown as c.Trace;
 }
 
+// Gives stacks their frames, in place; a second time it does nothing.
+export function answerOf(answer: c.CompactAnswer): c.Answer {
+  const frames = answer.frames;
+  if (!frames) return answer;
+  delete answer.frames;
+  for (const table of answer.tables) {
+    const stack = table.columns.findIndex((column) => column.kind === "stack");
+    if (stack < 0) continue;
+    for (const { cells } of table.rows)
+      if (Array.isArray(cells[stack]))
+        cells[stack] = (cells[stack] as unknown as number[]).flatMap((place) => frames[place] ?? []);
+  }
+  return answer;
+}
+
 export function timelineOf(columns: Columns): c.Timeline {
   const { head, numbers } = columns;
   const time = numbers("time");

@@ -29,7 +29,7 @@ export function AnswerView({
   const asked = useAnswer(`${name}?${q}`, (signal) => source.answer(name, q, signal));
   return (
     <div class="view scrolls">
-      <Waiting asked={asked} what="Reading all events">
+      <Waiting asked={asked} what="Counting blocks">
         {(answer) => <AnswerBody answer={answer} drawn={draw?.(answer)} without={without} />}
       </Waiting>
     </div>

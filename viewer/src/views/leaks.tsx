@@ -23,7 +23,7 @@ export function LeaksView() {
   const asked = useAnswer(`leaks?${q}`, (signal) => source.answer("leaks", q, signal));
   return (
     <div class="view">
-      <Waiting asked={asked} what="Reading all events">
+      <Waiting asked={asked} what="Counting blocks">
         {(answer) => <Leaks answer={answer} />}
       </Waiting>
     </div>
