@@ -69,7 +69,7 @@ bool Tally::wants(const ImageCells& cells, const Block& block) const {
   if (block.size < options_.min_size || block.size > options_.max_size) return false;
   if (!options_.only_made_in_window) return true;
   return block.born_tick >= heap_.window().from_tick &&
-         (cells.strangers.empty() || !cells.strangers.contains(block.address));
+         (cells.strangers.empty() || !cells.strangers.contains(BlockKey(block)));
 }
 
 size_t Tally::place_of(ImageCells& cells, const Key& key) {
@@ -142,7 +142,7 @@ void Tally::found(ImageId image, const BlockTable& live) {
       --cell.live_blocks;
       cell.live_bytes -= block.size;
     }
-    cells.strangers.insert(block.address);
+    cells.strangers.insert(BlockKey(block));
   });
 }
 
@@ -154,7 +154,6 @@ void Tally::add_overhead(const Block& block, Details* details) const {
 
 void Tally::made(ImageId image, const Block& block, const wire::Event&, bool counts) {
   ImageCells& cells = cells_of(image);
-  if (!cells.strangers.empty()) cells.strangers.erase(block.address);
   if (!wants(cells, block)) return;
   size_t place = place_of(cells, block);
   Cell& cell = touch(cells, place);
@@ -176,9 +175,9 @@ void Tally::changed(ImageId image, const Block& before, const Block& now, const 
   ImageCells& cells = cells_of(image);
   bool had = wants(cells, before);
   bool stranger = options_.only_made_in_window && (before.born_tick < heap_.window().from_tick ||
-                                                   cells.strangers.contains(before.address));
-  if (options_.only_made_in_window) cells.strangers.erase(before.address);
-  if (stranger) cells.strangers.insert(now.address);
+                                                   cells.strangers.contains(BlockKey(before)));
+  if (!cells.strangers.empty()) cells.strangers.erase(BlockKey(before));
+  if (stranger) cells.strangers.insert(BlockKey(now));
   if (had) {
     size_t place = place_of(cells, before);
     Cell& from = touch(cells, place);
@@ -208,7 +207,11 @@ void Tally::changed(ImageId image, const Block& before, const Block& now, const 
 void Tally::gone(ImageId image, const Block& block, End how, const wire::Event& event,
                  bool counts) {
   ImageCells& cells = cells_of(image);
-  if (!wants(cells, block)) return;
+  if (!wants(cells, block)) {
+    // In the same tick its address may be that of another.
+    if (!cells.strangers.empty()) cells.strangers.erase(BlockKey(block));
+    return;
+  }
   size_t place = place_of(cells, block);
   Cell& cell = touch(cells, place);
   keep_most(cells, place, counts);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyze/heap.h"
+#include "analyze/origins.h"
 #include "analyze/usable_size.h"
 #include "base/pieces.h"
 
@@ -175,7 +176,7 @@ class Tally : public HeapObserver {
     std::vector<uint32_t> places;  // Open addressing: a key's number, + 1.
     // Blocks not looked at although their size and birth would be right: they were there
     // before the window, or were reallocated from one that was.
-    std::unordered_set<uint64_t> strangers;
+    std::unordered_set<BlockKey, BlockKeyHash> strangers;
   };
 
   bool wants(const ImageCells& cells, const Block& block) const;
