@@ -183,6 +183,24 @@ def compare(page, report, words):
     return len(tree)
 
 
+def compare_detail(page, words, processes):
+    """A part of the timeline in finer slices adds up to that part, with the same ends and the same peak."""
+    words = {word: value for word, value in words.items() if word not in ("metric", "from", "to")}
+    _, coarse = page.columns("api/timeline", words)
+    for first, end in ((0, 1000), (200, 300), (417, 419), (990, 1000)):
+        _, fine = page.columns("api/detail", {**words, "from": f"{first / 10}%", "to": f"{end / 10}%"})
+        what = f"of the timeline from {first / 10} % to {end / 10} % {words}"
+        for name in ("allocations", "allocated") + (() if words else ("frees",)):
+            same(f"{name} {what}", sum(fine[name]), sum(coarse[name][first:end]))
+        for name in ("live", "blocks"):
+            same(f"{name} {what}", fine[name][-1], coarse[name][end - 1])
+        # Of processes that end in one slice, fine ones know which was the last, whose blocks stay.
+        if not words and (end < 1000 or processes == 1):
+            same(f"the peak {what}", max(fine["live_max"]), max(coarse["live_max"][first:end]))
+        same(f"the ends {what}", (fine["time"][0], fine["time"][-1]), (coarse["time"][first], coarse["time"][end]))
+        assert sorted(fine["time"]) == list(fine["time"])
+
+
 def compare_answers(page, malloscope, trace, words):
     """Every number and text of the tables that the command line has as well."""
     words = {word: value for word, value in words.items() if word != "metric"}
@@ -232,6 +250,7 @@ def main():
         for question in sys.argv[3:] or [""]:
             words = dict(word.split("=", 1) for word in shlex.split(question))
             cells += compare_answers(page, malloscope, trace, words)
+            compare_detail(page, words, len(info["processes"]))
             for metric in [words["metric"]] if "metric" in words else METRICS:
                 nodes += compare(page, report, {**words, "metric": metric})
                 asked += 1

@@ -106,10 +106,11 @@ class LivesBySite {
       sums->sites[i] += lives;
       sums->all += lives;
     }
-    for (uint8_t life_width = 0; life_width < by_size_.size(); ++life_width)
-      for (uint8_t size_width = 0; size_width < kWidths; ++size_width)
+    for (size_t life_width = 0; life_width < by_size_.size(); ++life_width)
+      for (size_t size_width = 0; size_width < kWidths; ++size_width)
         if (const Sum& sum = by_size_[life_width][size_width]; sum.blocks > 0)
-          sums->all.by_size.add({life_width, size_width, sum.blocks, sum.bytes});
+          sums->all.by_size.add({static_cast<uint8_t>(life_width), static_cast<uint8_t>(size_width),
+                                 sum.blocks, sum.bytes});
   }
 
  private:

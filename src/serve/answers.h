@@ -53,13 +53,25 @@ Result<std::string> source_answer(const Context& context, const Parameters& para
 bool has_replay(const std::string& trace);
 Result<std::string> replay_answer(const std::string& trace);
 
-// Whose blocks are meant takes the explorer to know; to see them, a look at all events.
+// Which blocks are meant takes the explorer to know; to see them, a look at all events.
+struct BlockFilter {
+  std::vector<std::vector<bool>> stacks;   // By image and stack; empty: all.
+  std::vector<std::vector<bool>> threads;  // By image and thread; empty: all.
+  uint64_t min_size = 0, max_size = UINT64_MAX;
+
+  bool is_of_all() const {
+    return stacks.empty() && threads.empty() && min_size == 0 && max_size == UINT64_MAX;
+  }
+  bool lets_through(ImageId image, const analyze::Block& block) const;
+};
+// Those of rows that `counts` says, with the question's threads and sizes.
+BlockFilter block_filter(const Context& context, const analyze::Explorer::Question& question,
+                         const std::function<bool(size_t row)>& counts);
+
 struct BlocksQuestion {
   analyze::NamedFrame site;
   analyze::Query query;
-  std::vector<std::vector<bool>> stacks;   // By image and stack.
-  std::vector<std::vector<bool>> threads;  // By image and thread; empty: all.
-  uint64_t min_size = 0, max_size = UINT64_MAX;
+  BlockFilter filter;
 };
 Result<BlocksQuestion> blocks_question(const Context& context, const Parameters& parameters);
 Result<std::string> blocks_answer(const Context& context, const BlocksQuestion& asked);
@@ -68,6 +80,18 @@ std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked
 inline constexpr size_t kMostBars = 20'000;
 std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
                            analyze::SiteBlocks* blocks);
+
+// A part of the timeline, or all of it, in finer slices; or where the index knows no curve.
+struct DetailQuestion {
+  analyze::Query query;
+  BlockFilter filter;
+  analyze::Window window;
+};
+Result<DetailQuestion> detail_question(const Context& context, const Parameters& parameters);
+Result<std::string> detail_answer(const Context& context, const DetailQuestion& asked);
+// Whether api/timeline can be had from the index.
+bool has_timeline(const Context& context, const Parameters& parameters);
+
 // An answer of the command line, by the name of its view, if it can be had from the index.
 Result<std::optional<std::string>> indexed_report_answer(const Context& context,
                                                          const std::string& view,

@@ -258,9 +258,9 @@ Reply Api::keep(const std::string& key, Reply reply) {
 Result<Reply> Api::report(const std::string& name, const Parameters& parameters) {
   std::string key = key_of(name, parameters), asked = word(parameters, kAsked);
   if (std::optional<Reply> known = kept(key)) return *known;
-  bool is_blocks = name == "blocks";
-  std::string view = is_blocks ? "" : name.substr(kReports.size());
-  if (!is_blocks) {
+  bool is_view = name.starts_with(kReports);
+  std::string view = is_view ? name.substr(kReports.size()) : "";
+  if (is_view) {
     std::unique_lock lock = turn_for(name);
     jobs_.throw_if_left(asked);
     auto indexed = indexed_report_answer(context(parameters), view, parameters);
@@ -274,14 +274,19 @@ Result<Reply> Api::report(const std::string& name, const Parameters& parameters)
     std::lock_guard explorer_lock(explorer_mutex_);
     explorer_->make_room();
   }
+  auto with_explorer = [&](auto&& question) {
+    std::lock_guard explorer_lock(explorer_mutex_);
+    return question(context(parameters), parameters);
+  };
   Result<Reply> reply = Reply{};
-  if (is_blocks) {
-    auto question = [&] {
-      std::lock_guard explorer_lock(explorer_mutex_);
-      return blocks_question(context(parameters), parameters);
-    }();
+  if (name == "blocks") {
+    Result<BlocksQuestion> question = with_explorer(blocks_question);
     if (!question) return std::unexpected(question.error());
     reply = as_reply(blocks_answer(context(parameters), *question), kColumnsType);
+  } else if (name == "detail") {
+    Result<DetailQuestion> question = with_explorer(detail_question);
+    if (!question) return std::unexpected(question.error());
+    reply = as_reply(detail_answer(context(parameters), *question), kColumnsType);
   } else {
     reply = as_reply(report_answer(context(parameters), view, parameters), kJsonType);
   }
@@ -310,10 +315,15 @@ Reply Api::answer(const std::string& name, const Parameters& parameters) {
               has_process(explorer_->reading().tables(), word(parameters, "process"));
           !known)
         return std::unexpected(known.error());
-      if (name.starts_with(kReports) || name == "blocks") return report(name, parameters);
-      std::unique_lock lock = turn_for(name);
-      jobs_.throw_if_left(word(parameters, kAsked));
-      return ask(name, parameters);
+      if (name.starts_with(kReports) || name == "blocks" || name == "detail")
+        return report(name, parameters);
+      {
+        std::unique_lock lock = turn_for(name);
+        jobs_.throw_if_left(word(parameters, kAsked));
+        if (name != "timeline" || has_timeline(context(parameters), parameters))
+          return ask(name, parameters);
+      }
+      return report("detail", parameters);
     } catch (const Jobs::Left&) {
       return failure(410, "nobody waits for this answer any more");
     }

@@ -14,6 +14,39 @@ namespace malloscope::serve {
 using analyze::BlockBar;
 using analyze::Explorer;
 
+bool BlockFilter::lets_through(ImageId image, const analyze::Block& block) const {
+  auto has = [of = raw(image) - size_t{1}](const std::vector<std::vector<bool>>& lists, size_t i) {
+    return lists.empty() || (of < lists.size() && i < lists[of].size() && lists[of][i]);
+  };
+  return block.size >= min_size && block.size <= max_size && has(stacks, raw(block.stack)) &&
+         has(threads, raw(block.thread));
+}
+
+BlockFilter block_filter(const Context& context, const Explorer::Question& question,
+                         const std::function<bool(size_t row)>& counts) {
+  BlockFilter filter;
+  Explorer& explorer = context.explorer;
+  const std::vector<trace::Image>& images = explorer.reading().tables().images;
+  filter.stacks.resize(images.size());
+  for (size_t row = 0; row < explorer.rows().size(); ++row) {
+    if (!counts(row)) continue;
+    const Explorer::RowId& id = explorer.rows()[row];
+    std::vector<bool>& stacks = filter.stacks[raw(id.image) - 1];
+    stacks.resize(std::max<size_t>(stacks.size(), raw(id.stack) + size_t{1}));
+    stacks[raw(id.stack)] = true;
+  }
+  const analyze::Query& query = question.query;
+  filter.min_size = query.tally.min_size;
+  filter.max_size = query.tally.max_size;
+  if (!query.threads.empty())
+    for (const trace::Image& image : images) {
+      std::vector<bool>& meant = filter.threads.emplace_back(image.threads.size() + 1);
+      for (const trace::Thread& thread : image.threads)
+        meant[raw(thread.id)] = analyze::is_meant(thread, query.threads);
+    }
+  return filter;
+}
+
 Result<BlocksQuestion> blocks_question(const Context& context, const Parameters& parameters) {
   BlocksQuestion asked;
   Result<Explorer::Question> question = question_of(parameters, context.names);
@@ -25,24 +58,10 @@ Result<BlocksQuestion> blocks_question(const Context& context, const Parameters&
   if (*site >= groups->groups.size()) return fail_usage("there is no such site");
   asked.site = groups->groups[*site].site;
   const std::vector<bool> meant = explorer.asked_rows(*question);
-  asked.stacks.resize(explorer.reading().tables().images.size());
-  for (size_t row = 0; row < groups->group_of_row.size(); ++row) {
-    if (groups->group_of_row[row] != *site || !meant[row]) continue;
-    const Explorer::RowId& id = explorer.rows()[row];
-    std::vector<bool>& stacks = asked.stacks[raw(id.image) - 1];
-    stacks.resize(std::max<size_t>(stacks.size(), raw(id.stack) + size_t{1}));
-    stacks[raw(id.stack)] = true;
-  }
-  const analyze::Query& query = question->query;
-  asked.min_size = query.tally.min_size;
-  asked.max_size = query.tally.max_size;
-  if (!query.threads.empty())
-    for (const trace::Image& image : explorer.reading().tables().images) {
-      std::vector<bool>& meant_threads = asked.threads.emplace_back(image.threads.size() + 1);
-      for (const trace::Thread& thread : image.threads)
-        meant_threads[raw(thread.id)] = analyze::is_meant(thread, query.threads);
-    }
-  asked.query = query;
+  asked.filter = block_filter(context, *question, [&](size_t row) {
+    return groups->group_of_row[row] == *site && meant[row];
+  });
+  asked.query = question->query;
   asked.query.frames = {};
   asked.query.tally = {};
   return asked;
@@ -52,13 +71,7 @@ std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked
                                                      size_t most_bars) {
   return std::make_unique<analyze::SiteBlocks>(
       [&asked](ImageId image, const analyze::Block& block) {
-        size_t of = raw(image) - size_t{1};
-        auto has = [](const std::vector<bool>& list, size_t i) {
-          return i < list.size() && list[i];
-        };
-        return of < asked.stacks.size() && has(asked.stacks[of], raw(block.stack)) &&
-               block.size >= asked.min_size && block.size <= asked.max_size &&
-               (asked.threads.empty() || has(asked.threads[of], raw(block.thread)));
+        return asked.filter.lets_through(image, block);
       },
       most_bars);
 }

@@ -28,8 +28,9 @@ class BlocksOfSites : public analyze::HeapObserver {
   explicit BlocksOfSites(size_t images) : by_stack_(images) {}
 
   void add(const BlocksQuestion& asked, analyze::SiteBlocks* blocks) {
-    for (size_t image = 0; image < std::min(by_stack_.size(), asked.stacks.size()); ++image) {
-      const std::vector<bool>& stacks = asked.stacks[image];
+    for (size_t image = 0; image < std::min(by_stack_.size(), asked.filter.stacks.size());
+         ++image) {
+      const std::vector<bool>& stacks = asked.filter.stacks[image];
       by_stack_[image].resize(std::max(by_stack_[image].size(), stacks.size()));
       for (size_t stack = 0; stack < stacks.size(); ++stack)
         if (stacks[stack]) by_stack_[image][stack] = blocks;

@@ -150,9 +150,10 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
   if ((!all || by != "none") && !layers_of(context, *question, by, &curves, &layers))
     return explorer.has_curves(*question)
                ? fail("the index of this trace is damaged; remove it and run malloscope view again")
-               : fail_usage(
-                     "the timeline is known of sizes from and to powers of two, such as 1K "
-                     "to 4K, but of no others");
+               : fail_usage(fmt::format("the timeline by {} is known of sizes from and to powers "
+                                        "of two, such as 1K to "
+                                        "4K, but of no others",
+                                        by));
   std::vector<double> live, live_max, blocks, allocations, allocated, frees;
   auto add = [&](const analyze::SliceFlow& slice, uint64_t most) {
     live.push_back(static_cast<double>(slice.live_bytes));

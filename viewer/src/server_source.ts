@@ -29,6 +29,10 @@ export class ServerSource implements Source {
   timeline(question: URLSearchParams, by: string, signal?: AbortSignal): Promise<c.Timeline> {
     return this.columns("timeline", question, { by: by === "none" ? null : by }, timelineOf, signal);
   }
+  detail(question: URLSearchParams, from: number, to: number, signal?: AbortSignal): Promise<c.Timeline> {
+    const percent = (cut: number) => `${(cut / 10).toFixed(1)}%`;
+    return this.columns("detail", question, { from: percent(from), to: percent(to) }, timelineOf, signal);
+  }
   flame(question: URLSearchParams, how: FlameHow, signal?: AbortSignal): Promise<c.Flame> {
     return this.columns("flame", question, { ...how, inverted: how.inverted ? 1 : null }, flameOf, signal);
   }

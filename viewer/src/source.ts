@@ -9,6 +9,8 @@ export interface Source {
   trace(signal?: AbortSignal): Promise<c.TraceHead | c.Trace>;
   progress(signal?: AbortSignal): Promise<c.Job[]>;
   timeline(question: URLSearchParams, by: string, signal?: AbortSignal): Promise<c.Timeline>;
+  // The part from one cut to another in finer slices; where it is not there, nobody knows them.
+  detail?(question: URLSearchParams, from: number, to: number, signal?: AbortSignal): Promise<c.Timeline>;
   flame(question: URLSearchParams, how: FlameHow, signal?: AbortSignal): Promise<c.Flame>;
   sites(question: URLSearchParams, by: string, most: number | null, signal?: AbortSignal): Promise<c.Sites>;
   sparks(question: URLSearchParams, signal?: AbortSignal): Promise<c.Sparks>;

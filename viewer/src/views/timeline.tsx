@@ -7,6 +7,7 @@ import { palette } from "../colors";
 import type { Timeline } from "../contract";
 import { axisCount, bytesText, durationText, grouped, rateText } from "../format";
 import { usePage } from "../page";
+import { cutsAround, refined } from "../refined_timeline";
 import { shown } from "../safe_text";
 import { isFiltered, timelessQuestion } from "../state";
 import { useAnswer } from "../use_answer";
@@ -19,6 +20,7 @@ export function TimelineView() {
   const question = timelessQuestion(state);
   const [vm, setVm] = useState(false);
   const drawn = trace.cuts_ns.length > 0;
+  const detail = useDetail();
   const asked = useAnswer(drawn ? `${state.by}?${question}` : null, (signal) => source.timeline(question, state.by, signal));
   const ways: [string, string][] = [
     ["none", "all together"],
@@ -53,13 +55,28 @@ export function TimelineView() {
         <span class="hint">Drag chooses a range, a click what is live there, the wheel zooms</span>
       </div>
       <Waiting asked={asked} what="Drawing the curves">
-        {(timeline) => <Charts timeline={timeline} vm={vm} />}
+        {(timeline) => <Charts timeline={timeline} detail={detail} vm={vm} />}
       </Waiting>
     </div>
   );
 }
 
-function Charts({ timeline, vm }: { timeline: Timeline; vm: boolean }) {
+// What is in view, in finer slices, once they are there.
+function useDetail(): Timeline | null {
+  const { state, trace, source } = usePage();
+  const { window } = useZoom();
+  const question = timelessQuestion(state);
+  const cuts = source.detail && state.by === "none" ? cutsAround(trace, window) : null;
+  const key = cuts && `${cuts.join("-")}?${question}`;
+  const asked = useAnswer(key, (signal) => source.detail!(question, ...cuts!, signal));
+  return asked.key === key ? asked.value : null;
+}
+
+function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: Timeline | null; vm: boolean }) {
+  const timeline = useMemo(
+    () => (detail && coarse.by === "none" ? refined(coarse, detail) : coarse),
+    [coarse, detail],
+  );
   const { state, trace, theme } = usePage();
   const { window, zoom } = useZoom();
   const p = palette(theme);
@@ -135,7 +152,9 @@ function Charts({ timeline, vm }: { timeline: Timeline; vm: boolean }) {
           {stacked
             ? `(as they were at the end of each of ${grouped(n)} steps of time)`
             : timeline.exact_max
-              ? `(${grouped(n)} steps of time, of each the highest moment)`
+              ? detail
+                ? `(${grouped(detail.slices)} steps of the time in view, of each the highest moment)`
+                : `(${grouped(n)} steps of time, of each the highest moment)`
               : `(${grouped(n)} steps of time, of each its begin or its end: a short peak in between is not seen)`}
         </span>
       </h2>

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/window_curve.h"
+
+#include <algorithm>
+
+namespace malloscope::analyze {
+
+WindowCurve::WindowCurve(uint64_t from, uint64_t to, uint32_t slices, Wants wants)
+    : from_(from),
+      to_(std::max(to, from + 1)),
+      wants_(std::move(wants)),
+      // A slice is a tick at least.
+      slices_(std::min<uint64_t>(slices, to_ - from_)) {}
+
+uint64_t WindowCurve::edge(uint32_t slice) const {
+  auto share = static_cast<__uint128_t>(to_ - from_) * slice / slices_.size();
+  return from_ + static_cast<uint64_t>(share);
+}
+
+void WindowCurve::go_to_slice(uint32_t slice) {
+  while (now_ < static_cast<int64_t>(slice)) {
+    if (now_ >= 0) {
+      slices_[static_cast<size_t>(now_)].live_bytes = bytes_;
+      slices_[static_cast<size_t>(now_)].live_blocks = blocks_;
+    }
+    slices_[static_cast<size_t>(++now_)].live_max = wants_ ? bytes_ : running_;
+  }
+}
+
+WholeSlice* WindowCurve::go_to(uint64_t tick) {
+  if (tick <= from_ && now_ < 0) return nullptr;
+  auto last = static_cast<uint32_t>(slices_.size() - 1);
+  uint32_t slice = 0;
+  if (tick > from_) {
+    auto share = static_cast<__uint128_t>(tick - from_) * slices_.size() / (to_ - from_);
+    slice = static_cast<uint32_t>(std::min<__uint128_t>(share, last));
+    if (slice > 0 && tick <= edge(slice)) --slice;  // Its very last tick.
+  }
+  go_to_slice(slice);
+  return &slices_[static_cast<size_t>(now_)];
+}
+
+void WindowCurve::add(ImageId image, uint64_t bytes, uint64_t blocks, WholeSlice* slice) {
+  bytes_ += bytes;
+  blocks_ += blocks;
+  if (raw(image) >= processes_.size()) processes_.resize(raw(image) + size_t{1});
+  Process& process = processes_[raw(image)];
+  process.bytes += bytes;
+  if (process.runs) running_ += bytes;
+  if (slice) slice->live_max = std::max(slice->live_max, wants_ ? bytes_ : running_);
+}
+
+void WindowCurve::image_started(const trace::Image& image) {
+  if (raw(image.id) >= processes_.size()) processes_.resize(raw(image.id) + size_t{1});
+  forget_ended();
+  processes_[raw(image.id)].runs = true;
+}
+
+// What the last process leaves stays, unless another one follows.
+void WindowCurve::forget_ended() {
+  running_ = 0;
+  for (const Process& process : processes_)
+    if (process.runs) running_ += process.bytes;
+}
+
+void WindowCurve::image_ended(ImageId image) {
+  if (raw(image) >= processes_.size()) return;
+  processes_[raw(image)].runs = false;
+  if (std::ranges::any_of(processes_, &Process::runs)) forget_ended();
+}
+
+void WindowCurve::made(ImageId image, const Block& block, const wire::Event& event, bool) {
+  if (!wants(image, block)) return;
+  WholeSlice* slice = go_to(event.tick);
+  add(image, block.size, 1, slice);
+  if (!slice) return;
+  ++slice->allocations;
+  slice->allocated_bytes += block.size;
+}
+
+void WindowCurve::changed(ImageId image, const Block& before, const Block& now,
+                          const wire::Event& event, bool) {
+  bool had = wants(image, before), has = wants(image, now);
+  if (!had && !has) return;
+  WholeSlice* slice = go_to(event.tick);
+  add(image, (has ? now.size : 0) - (had ? before.size : 0), uint64_t{has} - uint64_t{had}, slice);
+  if (slice && has && now.size > before.size) slice->allocated_bytes += now.size - before.size;
+}
+
+void WindowCurve::gone(ImageId image, const Block& block, End how, const wire::Event& event, bool) {
+  if (!wants(image, block)) return;
+  WholeSlice* slice = go_to(event.tick);
+  add(image, 0 - block.size, ~uint64_t{0}, slice);
+  if (slice && how != End::kLost) ++slice->frees;
+}
+
+const std::vector<WholeSlice>& WindowCurve::finish() {
+  go_to_slice(static_cast<uint32_t>(slices_.size() - 1));
+  slices_.back().live_bytes = bytes_;
+  slices_.back().live_blocks = blocks_;
+  return slices_;
+}
+
+}  // namespace malloscope::analyze
