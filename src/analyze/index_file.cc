@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "base/cache_folder.h"
 #include "base/packing.h"
@@ -70,10 +71,18 @@ bool read_place(int fd, const IndexBlockPlace& place, std::vector<uint8_t>* byte
          XXH3_64bits(bytes->data(), bytes->size()) == place.checksum;
 }
 
+// So that a new one takes its place. Unless another has already.
+void remove_damaged(int fd, const std::string& path) {
+  struct stat open_one = {}, named = {};
+  if (!path.empty() && fstat(fd, &open_one) == 0 && lstat(path.c_str(), &named) == 0 &&
+      open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino)
+    unlink(path.c_str());
+}
+
 class FileBlocks : public IndexBlocks {
  public:
-  FileBlocks(int fd, bool own_peaks, std::shared_ptr<const IndexPlaces> places)
-      : fd_(fd), own_peaks_(own_peaks), places_(std::move(places)) {}
+  FileBlocks(int fd, std::string path, bool own_peaks, std::shared_ptr<const IndexPlaces> places)
+      : fd_(fd), path_(std::move(path)), own_peaks_(own_peaks), places_(std::move(places)) {}
   ~FileBlocks() override { close(fd_); }
 
   IndexBlockReader* step(uint32_t step) override { return read(places_->steps[step], own_peaks_); }
@@ -86,7 +95,7 @@ class FileBlocks : public IndexBlocks {
   size_t survivor_parts() const override { return places_->survivors.size(); }
   bool damaged() const override { return damaged_; }
   std::unique_ptr<IndexBlocks> another() const override {
-    return std::make_unique<FileBlocks>(dup(fd_), own_peaks_, places_);
+    return std::make_unique<FileBlocks>(dup(fd_), path_, own_peaks_, places_);
   }
 
  private:
@@ -95,7 +104,7 @@ class FileBlocks : public IndexBlocks {
     if (place.bytes == 0) return nullptr;
     if (read_place(fd_, place, &bytes_) && reader->open(bytes_, place.raw_bytes, how))
       return reader;
-    damaged_ = true;
+    if (!std::exchange(damaged_, true)) remove_damaged(fd_, path_);
     return nullptr;
   }
   IndexBlockReader* read(const IndexBlockPlace& place, bool own_peaks) {
@@ -106,6 +115,7 @@ class FileBlocks : public IndexBlocks {
   }
 
   int fd_;
+  std::string path_;  // Empty while it is being written.
   bool own_peaks_;
   bool damaged_ = false;
   std::shared_ptr<const IndexPlaces> places_;
@@ -267,7 +277,7 @@ std::unique_ptr<Index> open_index(const std::string& path, const TraceStamp& sta
   return std::make_unique<Index>(
       std::move(directory.facts), std::move(directory.cells),
       std::make_unique<FileBlocks>(
-          fd, own_peaks, std::make_shared<const IndexPlaces>(std::move(directory.places))));
+          fd, path, own_peaks, std::make_shared<const IndexPlaces>(std::move(directory.places))));
 }
 
 IndexFileWriter::IndexFileWriter(std::string path) : file_(std::move(path)), at_(sizeof(FileHead)) {
@@ -312,7 +322,7 @@ bool IndexFileWriter::finish(const TraceStamp& stamp, const IndexFacts& facts,
   Directory directory = {facts, cells, places_};
   // Read back what was written: that is the way of every later answer.
   Index index(facts, cells,
-              std::make_unique<FileBlocks>(dup(file_.fd()), facts.several_processes,
+              std::make_unique<FileBlocks>(dup(file_.fd()), "", facts.several_processes,
                                            std::make_shared<const IndexPlaces>(places_)));
   std::optional<PackedBlock> whole = index.pack_whole();
   if (!whole) return false;

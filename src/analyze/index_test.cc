@@ -556,7 +556,7 @@ TEST(Index, OfAnotherTraceIsNone) {
 }
 
 TEST(Index, DamagedAnywhereGivesTheSameAnswerOrNone) {
-  Recording recording(3, 30);
+  Recording recording(3, 30, true);
   File file(0);
   build(recording, file.path);
   std::ifstream in(file.path, std::ios::binary);
@@ -564,14 +564,20 @@ TEST(Index, DamagedAnywhereGivesTheSameAnswerOrNone) {
   IndexTimes times = times_of(recording);
   Window window = {times.cuts[13], UINT64_MAX};
   std::string expected = told(*direct(recording, {}, window, {}), recording.tables);
+  TallyOptions leaking;
+  leaking.only_made_in_window = leaking.details = true;
+  std::string leaks = told_of_leaks(*direct(recording, {}, window, leaking));
+  int removed = 0;
   auto ask = [&](const std::string& bytes) {
     std::ofstream(file.path, std::ios::binary | std::ios::trunc) << bytes;
     auto index = open_index(file.path, kStamp, times);
     if (!index) return false;
     auto answer = index->answer(recording.tables, {}, window, {});
-    if (!answer) return false;
-    EXPECT_EQ(told(*answer, recording.tables), expected);
-    return true;
+    auto left = index->leaks(recording.tables, {}, window, leaking);
+    removed += !std::filesystem::exists(file.path);
+    EXPECT_EQ(left ? told_of_leaks(*left) : leaks, leaks);
+    EXPECT_EQ(answer ? told(*answer, recording.tables) : expected, expected);
+    return answer && left;
   };
   ASSERT_TRUE(ask(whole));
   int refused = 0;
@@ -582,6 +588,7 @@ TEST(Index, DamagedAnywhereGivesTheSameAnswerOrNone) {
     refused += !ask(bytes);
   }
   EXPECT_GT(refused, 200);
+  EXPECT_GT(removed, 50);  // It is of no use to anybody.
   for (int i = 0; i < 50; ++i)
     EXPECT_FALSE(ask(whole.substr(0, recording.random() % whole.size())));
 }

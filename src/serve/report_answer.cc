@@ -295,17 +295,23 @@ Result<std::string> report_answer(const Context& context, const std::string& nam
 Result<std::map<std::string, std::string>> all_reports(
     const Context& context, const std::function<void(analyze::Heap*)>& attach) {
   std::map<std::string, std::string> answers;
-  Result<std::optional<std::string>> indexed = indexed_report_answer(context, "leaks", {});
-  if (!indexed) return std::unexpected(indexed.error());
-  Result<std::string> leaks =
-      *indexed ? Result<std::string>(**indexed) : report_answer(context, "leaks", {});
-  if (!leaks) return std::unexpected(leaks.error());
-  answers["leaks"] = std::move(*leaks);
+  auto has_index_of = [&](const std::string& name) {
+    Result<std::optional<std::string>> indexed = indexed_report_answer(context, name, {});
+    if (!indexed || !*indexed) return false;
+    answers[name] = std::move(**indexed);
+    return true;
+  };
+  if (!has_index_of("leaks")) {
+    Result<std::string> leaks = report_answer(context, "leaks", {});
+    if (!leaks) return std::unexpected(leaks.error());
+    answers["leaks"] = std::move(*leaks);
+  }
   std::vector<std::string> together;
   for (const analyze::ViewKind& kind : analyze::views()) {
     Query query;
     kind.make(query, {})->prepare(&query);
     std::string name(kind.name);
+    if (has_index_of(name)) continue;
     if (query.tally == analyze::TallyOptions{}) {
       together.push_back(name);
       continue;

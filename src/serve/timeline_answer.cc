@@ -149,7 +149,9 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
   Layers layers;
   if ((!all || by != "none") && !layers_of(context, *question, by, &curves, &layers))
     return explorer.has_curves(*question)
-               ? fail("the index of this trace is damaged; remove it and run malloscope view again")
+               ? fail(
+                     "the index of this trace is damaged; run malloscope view again, which makes a "
+                     "new one")
                : fail_usage(fmt::format("the timeline by {} is known of sizes from and to powers "
                                         "of two, such as 1K to "
                                         "4K, but of no others",
