@@ -7,6 +7,7 @@
 #include "analyze/window_curve.h"
 #include "serve/answers.h"
 #include "serve/columns.h"
+#include "serve/slice_columns.h"
 
 namespace malloscope::serve {
 
@@ -52,27 +53,14 @@ Result<std::string> detail_answer(const Context& context, const DetailQuestion& 
   auto attach = [&](analyze::Heap* heap) { heap->add_observer(&curve); };
   auto reading = analyze::Reading::open(context.path, asked.query, {progress, attach, {}});
   if (!reading) return std::unexpected(reading.error());
-  std::vector<double> time, live, live_max, blocks, allocations, allocated, frees;
+  std::vector<double> time;
   const std::vector<analyze::WholeSlice>& slices = curve.finish();
   const trace::Tables& tables = (*reading)->tables();
   for (uint32_t i = 0; i <= slices.size(); ++i)
     time.push_back(static_cast<double>(tables.time_ns(curve.edge(i))));
-  for (const analyze::WholeSlice& slice : slices) {
-    live.push_back(static_cast<double>(slice.live_bytes));
-    live_max.push_back(static_cast<double>(slice.live_max));
-    blocks.push_back(static_cast<double>(slice.live_blocks));
-    allocations.push_back(static_cast<double>(slice.allocations));
-    allocated.push_back(static_cast<double>(slice.allocated_bytes));
-    frees.push_back(static_cast<double>(slice.frees));
-  }
   Columns columns;
   columns.add("time", time);
-  columns.add("live", live);
-  columns.add("live_max", live_max);
-  columns.add("blocks", blocks);
-  columns.add("allocations", allocations);
-  columns.add("allocated", allocated);
-  columns.add("frees", frees);
+  add_slices(slices, &columns);
   return columns.finish([&](output::JsonWriter* json) {
     json->member("slices", slices.size());
     json->member("by", "none");

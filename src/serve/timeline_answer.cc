@@ -13,6 +13,7 @@
 #include "serve/answers.h"
 #include "serve/columns.h"
 #include "serve/names.h"
+#include "serve/slice_columns.h"
 
 namespace malloscope::serve {
 namespace {
@@ -152,26 +153,17 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
                ? fail(
                      "the index of this trace is damaged; run malloscope view again, which makes a "
                      "new one")
-               : fail_usage(fmt::format("the timeline by {} is known of sizes from and to powers "
-                                        "of two, such as 1K to "
-                                        "4K, but of no others",
-                                        by));
-  std::vector<double> live, live_max, blocks, allocations, allocated, frees;
-  auto add = [&](const analyze::SliceFlow& slice, uint64_t most) {
-    live.push_back(static_cast<double>(slice.live_bytes));
-    live_max.push_back(static_cast<double>(most));
-    blocks.push_back(static_cast<double>(slice.live_blocks));
-    allocations.push_back(static_cast<double>(slice.allocations));
-    allocated.push_back(static_cast<double>(slice.allocated_bytes));
-    frees.push_back(static_cast<double>(slice.frees));
-  };
+               : fail_usage(
+                     fmt::format("the timeline by {} is known of sizes from and to powers of two, "
+                                 "such as 1K to 4K, but of no others",
+                                 by));
+  std::vector<analyze::WholeSlice> slices;
   if (all) {
-    for (const analyze::WholeSlice& slice : analyze::whole_curve(*explorer.index()))
-      add(slice, slice.live_max);
+    slices = analyze::whole_curve(*explorer.index());
   } else {
     uint64_t before = 0;  // Of a part, only what was there at the ends of slices is known.
     for (const analyze::SliceFlow& slice : curves.all) {
-      add(slice, std::max(before, slice.live_bytes));
+      slices.push_back({slice, std::max(before, slice.live_bytes)});
       before = slice.live_bytes;
     }
   }
@@ -184,12 +176,7 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
   together(tables, selection, &trace::Image::vm, &vm_time, &vm);
   Columns columns;
   columns.add("time", time);
-  columns.add("live", live);
-  columns.add("live_max", live_max);
-  columns.add("blocks", blocks);
-  columns.add("allocations", allocations);
-  columns.add("allocated", allocated);
-  columns.add("frees", frees);
+  add_slices(slices, &columns);
   columns.add("rss_time", rss_time);
   columns.add("rss", rss);
   columns.add("vm_time", vm_time);
