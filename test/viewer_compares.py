@@ -32,6 +32,11 @@ def sites_agree(page, told, metric):
     for i in gone:  # Its stacks are those of the recording before.
         stacks = page.json("api/stacks", {"metric": metric, "base": 1, "site": columns["id"][i]})
         assert sum(s["value"] for s in stacks["stacks"]) == columns["before"][i], stacks
+    empty = [i for i in range(len(columns["id"])) if columns["value"][i] == 0 and i not in gone]
+    assert empty or metric != "live", "nothing has been mended: this proves too little"
+    for i in empty:  # They can be looked at, too.
+        stacks = page.json("api/stacks", {"metric": metric, "base": 1, "site": columns["id"][i]})
+        assert stacks["stacks"], (metric, names["name"][i])
     return len(gone)
 
 

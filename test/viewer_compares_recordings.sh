@@ -13,16 +13,19 @@ struct Table {
   __attribute__((noinline)) void drop() { for (void* row : rows) free(row); rows.clear(); }
 };
 __attribute__((noinline)) void* settings() { return malloc(1000); }
+__attribute__((noinline)) void* mended() { return malloc(900); }
+void* volatile kept;
 __attribute__((noinline)) void* retired() { return malloc(5000); }
 int main() {
   Table t;
   for (int i = 0; i < 5; ++i) { t.fill(100); t.drop(); }
   t.fill(300);
+  kept = mended();
   return settings() == retired();
 }
 C
-# Lines have moved, a function is gone, another is new, one allocates more.
-sed '1i // Edited.\n\n#include <string>' before.cc | sed 's/retired/added/g; s/malloc(5000)/malloc(7000)/; s/fill(300)/fill(450)/' >after.cc
+# Lines have moved, a function is gone, another is new, one allocates more, one leaks no more.
+sed '1i // Edited.\n\n#include <string>' before.cc | sed 's/retired/added/g; s/malloc(5000)/malloc(7000)/; s/fill(300)/fill(450)/; s/kept = mended();/free(mended());/' >after.cc
 g++ -O1 -g before.cc -o old_program && g++ -O1 -g after.cc -o new_program || fail "g++"
 record before.mscope ./old_program || fail "exit $?"
 record after.mscope ./new_program || fail "exit $?"

@@ -142,8 +142,16 @@ Result<std::string> stacks_answer(const Context& context, const Parameters& para
   Explorer::Grouping groups = explorer.groups(*question, By::kSite);
   std::vector<uint32_t> rows;
   auto amount = [&](uint32_t row) { return (*amounts)->value(row, question->metric); };
-  for (uint32_t row = 0; row < groups->group_of_row.size(); ++row)
-    if (groups->group_of_row[row] == *site && amount(row) > 0) rows.push_back(row);
+  auto add_rows = [&](auto&& counts) {
+    for (uint32_t row = 0; row < groups->group_of_row.size(); ++row)
+      if (groups->group_of_row[row] == *site && counts(row)) rows.push_back(row);
+  };
+  add_rows([&](uint32_t row) { return amount(row) > 0; });
+  if (rows.empty())  // A site that has nothing of the metric has stacks all the same.
+    add_rows([&](uint32_t row) {
+      Amounts of = (*amounts)->at(row, question->metric);
+      return of.allocations > 0 || of.reallocations > 0 || of.live_blocks > 0;
+    });
   size_t kept = std::min(rows.size(), kMostStacks);
   std::ranges::partial_sort(rows, rows.begin() + static_cast<ptrdiff_t>(kept),
                             [&](uint32_t a, uint32_t b) {
