@@ -25,6 +25,11 @@ same "no token" "$(status "http://127.0.0.1:$port/")" 404
 same "another host" "$(status -H 'Host: evil.example' "$url")" 403
 same "another port" "$(status -H "Host: 127.0.0.1:$((port + 1))" "$url")" 403
 same "localhost" "$(status -H "Host: localhost:$port" "$url")" 200
+# Packing takes longer than the way to this very machine.
+for what in viewer.js api/trace; do
+  same "$what" "$(status -H 'Accept-Encoding: br, gzip' "$url$what")" 200
+  grep -qi '^content-encoding' head && fail "$what is packed"
+done
 same "a post" "$(status -X POST "${url}api/trace")" 405
 same "a file" "$(status "${url}../../etc/passwd" --path-as-is)" 404
 same "no such answer" "$(status "${url}api/nothing")" 404

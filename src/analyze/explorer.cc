@@ -147,6 +147,19 @@ Query about_frames(const Query& query) {
   return frames;
 }
 
+// A reading's accounts are others as long as this lives, whatever is thrown.
+class OtherAccounts {
+ public:
+  OtherAccounts(Reading* reading, std::unique_ptr<Accounts> others)
+      : reading_(*reading), own_(reading->exchange(std::move(others))) {}
+  ~OtherAccounts() { reading_.exchange(std::move(own_)); }
+  OtherAccounts(const OtherAccounts&) = delete;
+
+ private:
+  Reading& reading_;
+  std::unique_ptr<Accounts> own_;
+};
+
 }  // namespace
 
 Amounts Explorer::Amounted::at(size_t row, Metric metric) const {
@@ -295,9 +308,8 @@ bool Explorer::with_leaks(const Query& query, const std::function<void(Reading*)
   if (!query.threads.empty()) tally.by_thread = true;
   auto accounts = index_->leaks(reading_->tables(), query.selection, *window, tally);
   if (!accounts) return false;
-  std::unique_ptr<Accounts> own = reading_->exchange(std::move(accounts));
+  OtherAccounts others(reading_.get(), std::move(accounts));
   ask(reading_.get());
-  reading_->exchange(std::move(own));
   return true;
 }
 
@@ -315,11 +327,10 @@ bool Explorer::with_view(View* view, const Query& query, const std::function<voi
   if (!accounts) return false;
   IndexedWindow from = {*index_, *steps, *reading_, query,
                         index_->selected(tables, query.selection)};
-  std::unique_ptr<Accounts> own = reading_->exchange(std::move(accounts));
-  bool restored = view->restore(from);
-  if (restored) ask(reading_.get());
-  reading_->exchange(std::move(own));
-  return restored;
+  OtherAccounts others(reading_.get(), std::move(accounts));
+  if (!view->restore(from)) return false;
+  ask(reading_.get());
+  return true;
 }
 
 Result<void> Explorer::from_events(const Question& question, const Progress& progress,

@@ -359,10 +359,12 @@ void IndexBuilder::close_survivors() {
 
 void IndexBuilder::pack_beside() {
   tell_packed();
-  packing_ = std::async(std::launch::async, [blocks = std::move(to_pack_)]() mutable {
-    for (ToPack& block : blocks) block.packed = block.pack();
-    return std::move(blocks);
-  });
+  // Where no thread can be had, it is done when it is asked for.
+  packing_ = std::async(std::launch::async | std::launch::deferred,
+                        [blocks = std::move(to_pack_)]() mutable {
+                          for (ToPack& block : blocks) block.packed = block.pack();
+                          return std::move(blocks);
+                        });
   to_pack_.clear();
 }
 
