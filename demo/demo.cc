@@ -22,6 +22,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "malloscope.h"
+
 namespace catalogue {
 
 struct Article {
@@ -157,6 +159,7 @@ void sell(Shop& shop, int clerk, int orders) {
 }
 
 void day(Shop& shop, const char* name, int clerks, int orders) {
+  malloscope::Phase phase(name);
   std::printf("%s: %d clerks, %d orders each\n", name, clerks, orders);
   std::vector<std::thread> threads;
   for (int c = 1; c <= clerks; ++c) threads.emplace_back(sell, std::ref(shop), c, orders);
@@ -168,9 +171,12 @@ void day(Shop& shop, const char* name, int clerks, int orders) {
 int main() {
   const auto began = std::chrono::steady_clock::now();
   std::printf("The shop opens.\n");
+  malloscope_phase_begin("Opening");
   Shop shop;
+  malloscope_phase_end("Opening");
   day(shop, "Morning", 2, 60'000);
   shop.sessions->forget();
+  malloscope_mark("sessions forgotten");
   day(shop, "Afternoon", 4, 60'000);  // Nobody forgets these sessions.
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - began);

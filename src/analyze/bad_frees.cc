@@ -99,7 +99,7 @@ Table BadFrees::table(Reading* reading, bool full_names) const {
     const Block& block = bad.before.block;
     add("freed again", bad.call, bad.times, block.size);
     add("first freed", bad.before.by, {}, {});
-    add("allocated", {block.stack, block.thread, block.born_tick}, {}, {});
+    add("allocated", {block.stack, thread_of(block.strand), block.born_tick}, {}, {});
   }
   return table;
 }

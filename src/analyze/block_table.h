@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "analyze/strand.h"
 #include "base/address_table.h"
 #include "base/ids.h"
 
@@ -14,8 +15,8 @@ struct Block {
   uint64_t address = 0;  // 0: no block.
   uint64_t size = 0;
   uint64_t born_tick = 0;
-  StackId stack = StackId::kNone;  // Of the allocation, or of the last reallocation.
-  ThreadId thread = ThreadId::kNone;
+  StackId stack = StackId::kNone;     // Of the allocation, or of the last reallocation.
+  StrandId strand = StrandId::kNone;  // The thread that made it, and its phases then.
 
   bool operator==(const Block&) const = default;
 };

@@ -26,7 +26,7 @@ TEST(BlockTable, HoldsWhatAMapHolds) {
         map.erase(address);
       } else {
         uint64_t size = random();
-        table.insert({address, size, 0, StackId::kNone, ThreadId::kNone});
+        table.insert({address, size, 0, StackId::kNone, StrandId::kNone});
         map[address] = size;
       }
       ASSERT_EQ(table.size(), map.size());
@@ -41,7 +41,7 @@ TEST(BlockTable, IsEmptyBeforeAndAfter) {
   table.prefetch_place(16);
   table.prefetch_block(16);
   EXPECT_EQ(table.find(16), nullptr);
-  table.insert({16, 1, 0, StackId::kNone, ThreadId::kNone});
+  table.insert({16, 1, 0, StackId::kNone, StrandId::kNone});
   table.clear();
   EXPECT_EQ(table.find(16), nullptr);
   EXPECT_EQ(table.size(), 0u);

@@ -35,7 +35,8 @@ std::string cells_key(const QueryWords& words) {
   if (words.selection.pid) key += std::to_string(*words.selection.pid);
   if (words.selection.image) key += 'i' + std::to_string(raw(*words.selection.image));
   key += kEnd;
-  add(&key, words.threads), add(&key, words.min_size), add(&key, words.max_size);
+  add(&key, words.threads), add(&key, words.phases), add(&key, words.min_size),
+      add(&key, words.max_size);
   return key;
 }
 
@@ -133,7 +134,7 @@ std::string frames_key(const QueryWords& words) {
 }
 
 bool is_about_all_cells(const Query& query) {
-  return query.selection.is_all() && query.threads.empty() && query.tally.min_size == 0 &&
+  return query.selection.is_all() && !query.tells_strands() && query.tally.min_size == 0 &&
          query.tally.max_size == UINT64_MAX;
 }
 
@@ -141,6 +142,7 @@ bool is_about_all_cells(const Query& query) {
 Query about_frames(const Query& query) {
   Query frames = query;
   frames.threads.clear();
+  frames.phases.clear();
   frames.frames = {};
   frames.frames.hide = query.frames.hide;
   frames.frames.only_under = query.frames.only_under;
@@ -255,22 +257,13 @@ IndexSums& Explorer::sums_of(const Question& question) {
   if (auto* kept = some_sums_.find(key)) return **kept;
   unsigned smallest = size_class(query.tally.min_size);
   unsigned largest = size_class(query.tally.max_size);
-  std::vector<std::vector<int8_t>> is_thread(reading_->tables().images.size());
+  StrandSelector strands(reading_->tables(), index_->facts().phases, query);
   std::vector<uint32_t> row_of_cell = row_of_cell_;
   for (size_t i = 0; i < row_of_cell.size(); ++i) {
     const IndexCell& cell = index_->cells()[i];
     const trace::Image& image = reading_->tables().image(cell.image);
     bool counts = query.selection.contains(image) && cell.size_class >= smallest &&
-                  cell.size_class <= largest;
-    if (counts && !query.threads.empty()) {
-      std::vector<int8_t>& known = is_thread[raw(cell.image) - 1];
-      known.resize(std::max<size_t>(known.size(), raw(cell.thread) + size_t{1}), -1);
-      int8_t& meant = known[raw(cell.thread)];
-      if (meant < 0)
-        meant = raw(cell.thread) >= 1 && raw(cell.thread) <= image.threads.size() &&
-                is_meant(image.threads[raw(cell.thread) - 1], query.threads);
-      counts = meant != 0;
-    }
+                  cell.size_class <= largest && strands.selects(cell.image, cell.strand);
     if (!counts) row_of_cell[i] = kNobody;
   }
   return *some_sums_.keep(key, std::make_unique<IndexSums>(index_.get(), std::move(row_of_cell),
@@ -304,8 +297,7 @@ bool Explorer::from_index(const Question& question, Wanted wanted, Amounted* fou
 bool Explorer::with_leaks(const Query& query, const std::function<void(Reading*)>& ask) {
   std::optional<Window> window = window_in_index(query);
   if (!window) return false;
-  TallyOptions tally = query.tally;
-  if (!query.threads.empty()) tally.by_thread = true;
+  TallyOptions tally = query.tally_of_strands();
   auto accounts = index_->leaks(reading_->tables(), query.selection, *window, tally);
   if (!accounts) return false;
   OtherAccounts others(reading_.get(), std::move(accounts));
@@ -319,8 +311,7 @@ bool Explorer::with_view(View* view, const Query& query, const std::function<voi
   std::optional<Index::Steps> steps = index_->parting_steps_of(*window);
   if (!steps) return false;
   const trace::Tables& tables = reading_->tables();
-  TallyOptions tally = query.tally;
-  if (!query.threads.empty()) tally.by_thread = true;
+  TallyOptions tally = query.tally_of_strands();
   std::unique_ptr<Accounts> accounts =
       view->needs_rows() ? index_->answer(tables, query.selection, *window, tally)
                          : index_->totals(tables, query.selection, *window, tally);
@@ -353,17 +344,10 @@ Result<void> Explorer::from_events(const Question& question, const Progress& pro
       found->counted[part][to] += part_of(amounts, part);
     if (timed) found->timed[to] += timed_part(amounts, question.metric);
   };
-  if (query.threads.empty()) {
-    (*read)->for_each_row(count);
-  } else {
-    const trace::Tables& tables = reading_->tables();
-    (*read)->for_each_row([&](const Row& row) {
-      const std::vector<trace::Thread>& threads = tables.image(row.image).threads;
-      if (raw(row.thread) >= 1 && raw(row.thread) <= threads.size() &&
-          is_meant(threads[raw(row.thread) - 1], query.threads))
-        count(row);
-    });
-  }
+  StrandSelector strands((*read)->tables(), (*read)->accounts().phases(), query);
+  (*read)->for_each_row([&](const Row& row) {
+    if (strands.selects(row.image, row.strand)) count(row);
+  });
   found->peak = (*read)->accounts().peak();
   return {};
 }
@@ -389,6 +373,7 @@ const std::vector<bool>& Explorer::asked(const Question& question) {
   if (const std::vector<bool>* kept = asked_.find(key)) return *kept;
   Query query = question.query;
   query.threads.clear();
+  query.phases.clear();
   query.frames.hide.clear();
   query.frames.only_under.clear();
   RowSelector selector(reading_.get(), query);

@@ -29,7 +29,7 @@ GrowthChains::Thread& GrowthChains::thread_of(Image& image, ThreadId thread) {
 }
 
 void GrowthChains::forget(Image& image, const Block& block) {
-  for (Block& recent : thread_of(image, block.thread).recent)
+  for (Block& recent : thread_of(image, analyze::thread_of(block.strand)).recent)
     if (recent.address == block.address) recent.address = 0;
 }
 
@@ -73,7 +73,7 @@ void GrowthChains::changed(ImageId id, const Block& before, const Block& now, co
   chain.by_realloc = true;
   chain.of_one_element = false;
   chain.stack = now.stack;
-  chain.thread = now.thread;
+  chain.strand = now.strand;
   if (chain.growths > 0) image.chains.insert_or_assign(BlockKey(now), chain);
 }
 
@@ -97,7 +97,7 @@ void GrowthChains::gone(ImageId id, const Block& block, End how, const wire::Eve
   if (successor) {
     grow(&chain, block, *successor, true);
     chain.stack = block.stack;
-    chain.thread = event.thread;
+    chain.strand = successor->strand;
     image.chains.insert_or_assign(BlockKey(*successor), chain);
     successor->address = 0;
   } else if (chain.growths > 0) {

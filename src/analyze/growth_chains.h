@@ -24,8 +24,8 @@ struct GrowthChain {
   double factors = 0;              // The sum over all growths of new size by old size.
   bool by_realloc = false;         // At least once.
   bool of_one_element = true;      // Began with one element and doubled, as far as sizes can tell.
-  StackId stack = StackId::kNone;  // Of the last growth, and the thread that did it.
-  ThreadId thread = ThreadId::kNone;
+  StackId stack = StackId::kNone;  // Of the last growth, and the strand that did it.
+  StrandId strand = StrandId::kNone;
 };
 
 class GrowthChains : public HeapObserver {

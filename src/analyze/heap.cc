@@ -273,7 +273,7 @@ void Heap::apply(ImageAccount& image, const wire::Event& event) {
                              ? image.blocks.find(event.address)
                              : nullptr;
     if (event.kind == wire::Kind::kAlloc || event.kind == wire::Kind::kReallocEnd)
-      last = Block{event.address, event.size, event.tick, event.stack, event.thread};
+      last = block_of(image, event);
     else
       last = freed ? std::optional(*freed) : std::nullopt;
   }
@@ -298,6 +298,9 @@ void Heap::apply(ImageAccount& image, const wire::Event& event) {
       break;
     case wire::Kind::kCallTime:
       time(image, event);
+      break;
+    case wire::Kind::kMark:
+      phases_.take(event);
       break;
   }
 }
@@ -338,6 +341,11 @@ void Heap::reach_peak() {
   if (running_bytes_ == window_.to_bytes) over_ = true;
 }
 
+Block Heap::block_of(const ImageAccount& image, const wire::Event& event) {
+  return {event.address, event.size, event.tick, event.stack,
+          phases_.strand(image.id, event.thread)};
+}
+
 void Heap::allocate(ImageAccount& image, const wire::Event& event) {
   Totals& totals = image.totals;
   if (event.address == 0) {
@@ -345,7 +353,7 @@ void Heap::allocate(ImageAccount& image, const wire::Event& event) {
     return;
   }
   uint64_t live_before = totals.live_bytes;
-  Block block = {event.address, event.size, event.tick, event.stack, event.thread};
+  Block block = block_of(image, event);
   put(image, block, event);
   if (image.selected)
     for (HeapObserver* observer : observers_) observer->made(image.id, block, event, counts_);
@@ -386,7 +394,7 @@ void Heap::release(ImageAccount& image, const Block& block, const wire::Event& e
   ++image.totals.frees;
   // The newest block of the thread that frees it. Another block at the same
   // address, allocated by another thread meanwhile, is told apart by its thread.
-  bool temporary = may_be_newest && block.thread == event.thread &&
+  bool temporary = may_be_newest && thread_of(block.strand) == event.thread &&
                    image.thread(event.thread).newest_block == block.address;
   image.totals.temporary += temporary;
   uint64_t live_before = image.totals.live_bytes;
@@ -414,7 +422,7 @@ void Heap::begin_realloc(ImageAccount& image, const wire::Event& event) {
   if (event.address == 0) {
     begun.whose = Begun::Whose::kNobody;
   } else if (Block* block = image.blocks.find(event.address)) {
-    begun = {Begun::Whose::kOwn, *block, image.thread(block->thread).made};
+    begun = {Begun::Whose::kOwn, *block, image.thread(thread_of(block->strand)).made};
     image.blocks.erase(block);
   } else if (inherits(image, event.address)) {
     begun.whose = Begun::Whose::kInherited;
@@ -440,10 +448,10 @@ void Heap::end_realloc(ImageAccount& image, const wire::Event& event) {
   --image.begun;
   Block& old = begun.block;
   // A block that was away cannot be told by its address from one made meanwhile.
-  bool newer = image.thread(old.thread).made != begun.made;
-  if (newer && image.thread(old.thread).newest_block == old.address &&
-      !image.blocks.find(old.address))
-    image.thread(old.thread).newest_block = 0;
+  ThreadId maker = thread_of(old.strand);
+  bool newer = image.thread(maker).made != begun.made;
+  if (newer && image.thread(maker).newest_block == old.address && !image.blocks.find(old.address))
+    image.thread(maker).newest_block = 0;
 
   if (event.address == 0 && event.size == 0 && begun.whose != Whose::kNobody) {  // A free.
     if (begun.whose == Whose::kOwn) release(image, old, event, !newer);
@@ -475,7 +483,7 @@ void Heap::end_realloc(ImageAccount& image, const wire::Event& event) {
 
   uint64_t live_before = totals.live_bytes;
   // It has outlived a reallocation and is never temporary: it is nobody's newest block.
-  Block now = {event.address, event.size, event.tick, event.stack, event.thread};
+  Block now = block_of(image, event);
   put(image, now, event);
   bury(image, old, event.tick);
   ThreadState& state = image.thread(event.thread);
@@ -505,7 +513,8 @@ void Heap::map(ImageAccount& image, const wire::Event& event) {
   else if (event.op == wire::Op::kMunmap)
     mappings.unmapped_bytes += event.size;
   if (image.selected)
-    for (HeapObserver* observer : observers_) observer->mapped(event, counts_);
+    for (HeapObserver* observer : observers_)
+      observer->mapped(event, phases_.strand(image.id, event.thread), counts_);
 }
 
 // A block has gone; if a fork saw it, that child may yet free its copy.

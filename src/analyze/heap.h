@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analyze/block_table.h"
+#include "analyze/phases.h"
 #include "trace/event_stream.h"
 
 namespace malloscope::analyze {
@@ -117,7 +118,9 @@ class HeapObserver {
                     bool counts) {
     (void)image, (void)block, (void)how, (void)event, (void)counts;
   }
-  virtual void mapped(const wire::Event& event, bool counts) { (void)event, (void)counts; }
+  virtual void mapped(const wire::Event& event, StrandId strand, bool counts) {
+    (void)event, (void)strand, (void)counts;
+  }
   // A call took so many cycles: one that made, changed or freed this block (of one that made none,
   // what it asked for). Only if keep_last_calls() and the trace has times.
   virtual void timed(ImageId image, const Block& block, uint64_t cycles, bool counts) {
@@ -163,6 +166,9 @@ class Heap : public trace::Listener {
   // beyond the window.
   uint64_t end_tick(ImageId image) const;
 
+  // What the strands of blocks mean.
+  const PhasePaths& phases() const { return phases_.paths(); }
+
   // Whether a realloc of one of an image's blocks has begun and not ended.
   bool is_reallocating(ImageId image) const;
 
@@ -181,6 +187,7 @@ class Heap : public trace::Listener {
   // Instead of events: what they led to. See index.h.
   void restore(const trace::Image& image, const Totals& totals, Peak peak);
   void restore(Peak peak, uint64_t last_tick);
+  void restore(PhasePaths paths) { phases_.restore(std::move(paths)); }
 
  private:
   struct ImageAccount;
@@ -190,6 +197,8 @@ class Heap : public trace::Listener {
   void show_live(ImageAccount& image, void (HeapObserver::*show)(ImageId, const BlockTable&));
 
   void apply(ImageAccount& image, const wire::Event& event);
+  // That the event makes.
+  Block block_of(const ImageAccount& image, const wire::Event& event);
   void allocate(ImageAccount& image, const wire::Event& event);
   void free_block(ImageAccount& image, const wire::Event& event);
   void put(ImageAccount& image, const Block& block, const wire::Event& event);
@@ -218,6 +227,7 @@ class Heap : public trace::Listener {
   bool over_ = false;  // The window has ended.
   bool keeps_last_calls_ = false;
   std::vector<HeapObserver*> observers_;
+  Phases phases_;
   std::vector<std::unique_ptr<ImageAccount>> images_;  // By id; 0 is not used.
   uint64_t running_bytes_ = 0;
   uint64_t last_tick_ = 0;

@@ -185,7 +185,10 @@ std::vector<bool> Index::selected(const trace::Tables& tables, Selection selecti
     selected[i] = selection.contains(tables.images[i]);
   }
   if (std::find(selected.begin(), selected.end(), true) == selected.end()) return {};
-  for (const IndexCell& cell : cells_)  // A file may say anything.
+  for (const PhasePath& path : facts_.phases.paths)  // A file may say anything.
+    for (uint32_t name : path)
+      if (name >= tables.mark_names.size()) return {};
+  for (const IndexCell& cell : cells_)
     if (cell.stack != StackId::kNone && !tables.image(cell.image).stacks.defined(cell.stack))
       return {};
   return selected;
@@ -196,6 +199,7 @@ std::unique_ptr<Accounts> Index::totals(const trace::Tables& tables, Selection s
   std::optional<Steps> steps = steps_of(window);
   if (!steps || selected(tables, selection).empty()) return nullptr;
   auto accounts = std::make_unique<Accounts>(selection, window, options);
+  accounts->restore(facts_.phases);
   restore_images(tables, window, *steps, accounts.get());
   accounts->restore(course(selection, window, *steps).peak, facts_.last_tick);
   return accounts;
@@ -243,7 +247,7 @@ std::unique_ptr<Accounts> Index::leaks(const trace::Tables& tables, Selection se
   if (!good || !exact) return nullptr;
   for (const auto& [cell, left] : cells) {
     const IndexCell& c = cells_[cell];
-    accounts->tally_to_restore()->restore(c.image, c.stack, c.thread, c.size_class, left);
+    accounts->tally_to_restore()->restore(c.image, c.stack, c.strand, c.size_class, left);
   }
   return accounts;
 }
@@ -257,6 +261,7 @@ std::unique_ptr<Accounts> Index::answer(const trace::Tables& tables, Selection s
   if (selected.empty()) return nullptr;
 
   auto accounts = std::make_unique<Accounts>(selection, window, options);
+  accounts->restore(facts_.phases);
   restore_images(tables, window, *steps, accounts.get());
   Course course = this->course(selection, window, *steps);
   accounts->restore(course.peak, facts_.last_tick);
@@ -271,7 +276,7 @@ std::unique_ptr<Accounts> Index::answer(const trace::Tables& tables, Selection s
     counts.live_blocks = static_cast<uint64_t>(sum.live_blocks);
     counts.temporary = sum.temporary;
     counts.peak_bytes = static_cast<uint64_t>(sum.peak_bytes);
-    accounts->tally_to_restore()->restore(cell.image, cell.stack, cell.thread, cell.size_class,
+    accounts->tally_to_restore()->restore(cell.image, cell.stack, cell.strand, cell.size_class,
                                           counts);
   };
   if (steps->are_all() && !course.own) {

@@ -72,6 +72,7 @@ struct IndexFacts {
   std::vector<ImageStep> image_steps;      // By step.
   std::vector<ProcessStep> process_steps;  // By step.
   std::vector<Straddler> straddlers;       // By the step in which they were freed.
+  PhasePaths phases;                       // What the cells' strands mean.
 };
 
 // All that is in totals, for sums and differences of everything.
@@ -83,7 +84,7 @@ inline TotalsNumbers numbers_of(const Totals& totals) {
 struct IndexCell {
   ImageId image = ImageId::kNone;
   StackId stack = StackId::kNone;
-  ThreadId thread = ThreadId::kNone;
+  StrandId strand = StrandId::kNone;
   unsigned size_class = 0;
 };
 

@@ -16,9 +16,9 @@ constexpr uint32_t kMostCells = 50'000'000;
 constexpr unsigned kClassBits = 7;
 constexpr size_t kAtOnce = 64;
 
-uint64_t mix(uint32_t image, uint32_t stack, uint32_t thread_and_class) {
+uint64_t mix(uint32_t image, uint32_t stack, uint32_t strand_and_class) {
   uint64_t h = (uint64_t{image} << 32 ^ stack) * 0x9e3779b97f4a7c15;
-  h = (h ^ h >> 32 ^ uint64_t{thread_and_class} << 17) * 0xd6e8feb86659fd93;
+  h = (h ^ h >> 32 ^ uint64_t{strand_and_class} << 17) * 0xd6e8feb86659fd93;
   return h ^ h >> 29;
 }
 
@@ -194,23 +194,24 @@ void IndexBuilder::grow_places() {
   places_.assign(std::max<size_t>(1024, places_.size() * 2), 0);
   size_t mask = places_.size() - 1;
   for (uint32_t i = 0; i < cells_.size(); ++i) {
-    size_t at = mix(raw(cells_[i].image), states_[i].stack, states_[i].thread_and_class) & mask;
+    size_t at = mix(raw(cells_[i].image), states_[i].stack, states_[i].strand_and_class) & mask;
     while (places_[at] != 0) at = (at + 1) & mask;
     places_[at] = i + 1;
   }
 }
 
-uint32_t IndexBuilder::find_cell(ImageId id, ImageState& image, uint32_t stack,
-                                 uint32_t thread_and_class) {
+uint32_t IndexBuilder::find_cell(ImageId id, ImageState& image, const Block& block,
+                                 uint32_t strand_and_class) {
+  uint32_t stack = raw(block.stack);
   if (stack >= image.latest.size())
     image.latest.resize(std::max(stack + size_t{1}, image.latest.size() * 2));
   uint32_t& latest = image.latest[stack];
-  if (latest != 0 && states_[latest - 1].thread_and_class == thread_and_class) return latest - 1;
+  if (latest != 0 && states_[latest - 1].strand_and_class == strand_and_class) return latest - 1;
   if ((cells_.size() + 1) * 2 > places_.size()) grow_places();
-  size_t mask = places_.size() - 1, at = mix(raw(id), stack, thread_and_class) & mask;
+  size_t mask = places_.size() - 1, at = mix(raw(id), stack, strand_and_class) & mask;
   for (; places_[at] != 0; at = (at + 1) & mask) {
     uint32_t cell = places_[at] - 1;
-    if (states_[cell].stack == stack && states_[cell].thread_and_class == thread_and_class &&
+    if (states_[cell].stack == stack && states_[cell].strand_and_class == strand_and_class &&
         (images_.size() <= 2 || cells_[cell].image == id)) {  // One image: number 1.
       latest = cell + 1;
       return cell;
@@ -218,11 +219,10 @@ uint32_t IndexBuilder::find_cell(ImageId id, ImageState& image, uint32_t stack,
   }
   auto cell = static_cast<uint32_t>(cells_.size());
   places_[at] = latest = cell + 1;
-  cells_.push_back({id, StackId{stack}, ThreadId{thread_and_class >> kClassBits},
-                    thread_and_class & ((1U << kClassBits) - 1)});
+  cells_.push_back({id, block.stack, block.strand, size_class(block.size)});
   Cell& state = states_.emplace_back();
   state.stack = stack;
-  state.thread_and_class = thread_and_class;
+  state.strand_and_class = strand_and_class;
   sums_.emplace_back();
   if (facts_.several_processes) own_peaks_.emplace_back();
   if (cell % 64 == 0) {
@@ -232,10 +232,20 @@ uint32_t IndexBuilder::find_cell(ImageId id, ImageState& image, uint32_t stack,
   return cell;
 }
 
+uint32_t IndexBuilder::number_of(StrandId strand) {
+  constexpr uint32_t kFirstInPhases = 1U << (31 - kClassBits);
+  if (phases_of(strand) == PhasesId::kNone) [[likely]] {
+    too_much_ |= raw(strand) >= kFirstInPhases;
+    return raw(strand);
+  }
+  auto next = static_cast<uint32_t>(strand_numbers_.size());
+  return kFirstInPhases + strand_numbers_.try_emplace(raw(strand), next).first->second;
+}
+
 uint32_t IndexBuilder::cell_of(ImageId id, ImageState& image, const Block& block) {
-  uint32_t thread = raw(block.thread);
-  too_much_ |= thread >> (32 - kClassBits) != 0 || cells_.size() > kMostCells;
-  return find_cell(id, image, raw(block.stack), thread << kClassBits | size_class(block.size));
+  too_much_ |= cells_.size() > kMostCells;
+  return find_cell(id, image, block,
+                   number_of(block.strand) << kClassBits | size_class(block.size));
 }
 
 IndexBuilder::Cell& IndexBuilder::touch_cell(ImageId id, ImageState& image, const Block& block) {
@@ -281,9 +291,9 @@ void IndexBuilder::made(ImageId id, const Block& block, uint64_t tick) {
   ++cell.live_blocks;
   cell.allocated_bytes += block.size;
   cell.live_bytes += block.size;
-  if (raw(block.thread) >= image.made_in.size())
-    image.made_in.resize(raw(block.thread) + size_t{1});
-  image.made_in[raw(block.thread)] = step_;
+  uint32_t thread = raw(thread_of(block.strand));
+  if (thread >= image.made_in.size()) image.made_in.resize(thread + size_t{1});
+  image.made_in[thread] = step_;
   settle(image, block.size, tick);
 }
 
@@ -300,8 +310,8 @@ void IndexBuilder::changed(ImageId id, const Block& before, const Block& now, ui
   Block origin = origins_.take(id, before);
   origins_.put(id, now, origin);
   if (before.born_tick < facts_.times.begin_of(step_))  // Else nobody could see it live.
-    end_life(id, before, cell_of(id, image, before), tick, IndexLife::kHeld, origin, before.thread,
-             &lives_);
+    end_life(id, before, cell_of(id, image, before), tick, IndexLife::kHeld, origin,
+             thread_of(before.strand), &lives_);
   settle(image, now.size - before.size, tick);
 }
 
@@ -313,7 +323,7 @@ void IndexBuilder::end_life(ImageId id, const Block& block, uint32_t cell, uint6
     return tick > from.born_tick ? tick - from.born_tick : 0;
   };
   IndexLivesWriter::Life life;
-  life.by_maker = freer == block.thread;
+  life.by_maker = freer == thread_of(block.strand);
   if (!life.by_maker) life.freer = freer;
   bool reallocated = origin != block;
   if (reallocated && (roles & IndexLife::kLived)) {
@@ -340,7 +350,7 @@ void IndexBuilder::left(ImageId id, const BlockTable& live) {
   live.for_each([&](const Block& block) {
     Block origin = origins_.take(id, block);
     end_life(id, block, cell_of(id, image, block), block.born_tick,
-             IndexLife::kHeld | IndexLife::kLived, origin, block.thread, &survivors_);
+             IndexLife::kHeld | IndexLife::kLived, origin, thread_of(block.strand), &survivors_);
     if (survivors_.size() >= kMany) close_survivors();
   });
 }
@@ -380,7 +390,7 @@ void IndexBuilder::gone(ImageId id, const Block& block, End how, const wire::Eve
   cell.live_bytes -= block.size;
   if (how == End::kTemporary) {
     ++cell.temporary;
-    if (uint32_t made = image.made_in[raw(block.thread)]; made != step_)
+    if (uint32_t made = image.made_in[raw(thread_of(block.strand))]; made != step_)
       facts_.straddlers.push_back({static_cast<uint32_t>(&cell - states_.data()), made, step_});
   }
   auto place = static_cast<uint32_t>(&cell - states_.data());
@@ -498,6 +508,7 @@ void IndexBuilder::close_group(uint32_t group) {
 
 bool IndexBuilder::finish(const trace::Tables& tables) {
   facts_.events = tables.events;
+  facts_.phases = heap_.phases();
   too_much_ |= tables.events > INT32_MAX;  // Epochs are counted in 32 bits.
   facts_.images.resize(tables.images.size());
   for (size_t i = 0; i < tables.images.size(); ++i) facts_.images[i].pid = tables.images[i].pid;

@@ -46,7 +46,7 @@ class IndexBuilder : public trace::Listener {
     uint32_t allocations = 0, reallocations = 0, temporary = 0;
     int32_t live_blocks = 0;
     uint32_t stack = 0;
-    uint32_t thread_and_class = 0;
+    uint32_t strand_and_class = 0;
   };
   static_assert(sizeof(Cell) == 64);
   struct OwnPeak {  // Beside cells, for its own process.
@@ -112,7 +112,9 @@ class IndexBuilder : public trace::Listener {
   // packed before.
   void pack_beside();
   void tell_packed();
-  uint32_t find_cell(ImageId id, ImageState& image, uint32_t stack, uint32_t thread_and_class);
+  uint32_t find_cell(ImageId id, ImageState& image, const Block& block, uint32_t strand_and_class);
+  // In fewer bits than it has itself; a plain strand's is the thread's.
+  uint32_t number_of(StrandId strand);
   void grow_places();
   void settle(ImageState& image, uint64_t change, uint64_t tick);
   void advance(uint32_t step);
@@ -147,6 +149,7 @@ class IndexBuilder : public trace::Listener {
   bool any_touched_ = false;
   std::vector<uint32_t> order_;   // Scratch: the cells of a step or a group, in order.
   std::vector<uint32_t> places_;  // Open addressing: cell + 1.
+  std::unordered_map<uint32_t, uint32_t> strand_numbers_;  // Of those in phases.
   IndexBlockWriter step_writer_, group_writer_;
   Origins origins_;
   IndexLivesWriter lives_, survivors_;

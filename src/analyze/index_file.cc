@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'I', 'X'};
-constexpr uint32_t kVersion = 5;
+constexpr uint32_t kVersion = 6;
 constexpr const char kSuffix[] = ".index";
 constexpr uint32_t kGroups = IndexTimes::kSteps / IndexTimes::kGroupSteps + 1;
 constexpr uint64_t kMostDirectoryBytes = uint64_t{1} << 30;
@@ -186,7 +186,16 @@ void visit(IndexFacts::Straddler& block, V& v) {
 }
 template <typename V>
 void visit(IndexCell& cell, V& v) {
-  v(cell.image), v(cell.stack), v(cell.thread), v(cell.size_class);
+  v(cell.image), v(cell.stack), v(cell.strand), v(cell.size_class);
+}
+
+template <typename V>
+void visit(PhasePath& path, V& v) {
+  v.list(path);
+}
+template <typename V>
+void visit(uint32_t& number, V& v) {
+  v(number);
 }
 
 struct Directory {
@@ -200,7 +209,7 @@ void visit(Directory& d, V& v) {
   v.list(d.facts.steps), v.list(d.facts.images), v.list(d.facts.image_steps);
   v.list(d.facts.process_steps), v.list(d.facts.straddlers), v.list(d.cells);
   v.list(d.places.steps), v.list(d.places.groups), v.list(d.places.lives);
-  v.list(d.places.survivors);
+  v.list(d.places.survivors), v.list(d.facts.phases.paths), v(d.facts.phases.complete);
   visit(d.places.whole, v);
 }
 
@@ -218,7 +227,8 @@ bool is_sound(const Directory& d) {
          std::all_of(d.facts.straddlers.begin(), d.facts.straddlers.end(),
                      [&](const auto& block) { return block.cell < d.cells.size(); }) &&
          std::all_of(d.cells.begin(), d.cells.end(), [&](const IndexCell& cell) {
-           return known(cell.image) && cell.size_class <= 64;
+           return known(cell.image) && cell.size_class <= 64 &&
+                  raw(phases_of(cell.strand)) < d.facts.phases.paths.size();
          });
 }
 

@@ -194,7 +194,7 @@ std::string told(const Accounts& accounts, const trace::Tables& tables) {
   accounts.tally().for_each_row([&](const Row& row) {
     const Amounts& a = row.amounts;
     text += fmt::format("{} {} {} {}: {} {} {} {} {} {} {}\n", raw(row.image), raw(row.stack),
-                        raw(row.thread), row.size_class, a.allocations, a.reallocations,
+                        raw(row.strand), row.size_class, a.allocations, a.reallocations,
                         a.allocated_bytes, a.live_bytes, a.live_blocks, a.temporary, a.peak_bytes);
   });
   return text;
@@ -298,7 +298,7 @@ std::string told_of_leaks(const Accounts& accounts) {
   accounts.tally().for_each_row([&](const Row& row) {
     if (row.amounts.live_blocks == 0) return;
     rows.insert(fmt::format("{} {} {} {}: {} {}, {} to {}, {:b}\n", raw(row.image), raw(row.stack),
-                            raw(row.thread), row.size_class, row.amounts.live_blocks,
+                            raw(row.strand), row.size_class, row.amounts.live_blocks,
                             row.amounts.live_bytes, row.details.live_first_tick,
                             row.details.live_last_tick, row.details.live_periods));
   });
@@ -339,7 +339,7 @@ struct LivesTold : HeapObserver {
   std::map<std::string, uint64_t> sums;
 
   static std::string cell(ImageId image, const Block& block) {
-    return fmt::format("{} {} {} {}", raw(image), raw(block.stack), raw(block.thread),
+    return fmt::format("{} {} {} {}", raw(image), raw(block.stack), raw(block.strand),
                        size_class(block.size));
   }
   void add(const std::string& what, uint64_t blocks, uint64_t bytes) {
@@ -397,7 +397,7 @@ TEST(Index, TellsLivesAsALookAtAllEventsDoes) {
       LivesTold told;
       auto cell_of = [&](const IndexLife& life) {
         const IndexCell& cell = index->cells()[life.cell];
-        return fmt::format("{} {} {} {}", raw(cell.image), raw(cell.stack), raw(cell.thread),
+        return fmt::format("{} {} {} {}", raw(cell.image), raw(cell.stack), raw(cell.strand),
                            cell.size_class);
       };
       auto ended = [&](const IndexLife& life) {
@@ -410,7 +410,8 @@ TEST(Index, TellsLivesAsALookAtAllEventsDoes) {
         }
         if (life.roles & IndexLife::kFreed)
           told.add(fmt::format("freed {} by {}", cell,
-                               raw(life.by_maker ? index->cells()[life.cell].thread : life.freer)),
+                               raw(life.by_maker ? thread_of(index->cells()[life.cell].strand)
+                                                 : life.freer)),
                    life.blocks, life.bytes);
       };
       ASSERT_TRUE(index->for_each_ended(&index->blocks(), steps->first, steps->last + 1, ended));

@@ -52,13 +52,13 @@ void MappedRanges::remove(uint64_t begin, uint64_t end) {
   }
 }
 
-void MappedRanges::apply(const wire::Event& event) {
+void MappedRanges::apply(const wire::Event& event, StrandId strand) {
   if (event.flags & wire::kFailed) return;
   MappedRange fresh;
   fresh.begin = page_begin(event.address);
   fresh.end = page_end(event.address, event.size);
   fresh.stack = event.stack;
-  fresh.thread = event.thread;
+  fresh.strand = strand;
   fresh.inside_allocator = event.flags & wire::kInsideAllocator;
   switch (event.op) {
     case wire::Op::kMmap:

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 
+#include "analyze/strand.h"
 #include "wire/event.h"
 
 namespace malloscope::analyze {
@@ -15,14 +16,14 @@ struct MappedRange {
   uint64_t begin = 0;
   uint64_t end = 0;
   StackId stack = StackId::kNone;  // Of the call that mapped it, or moved or enlarged it last.
-  ThreadId thread = ThreadId::kNone;
+  StrandId strand = StrandId::kNone;
   bool inside_allocator = false;
 };
 
 class MappedRanges {
  public:
   // A call that failed changes nothing.
-  void apply(const wire::Event& event);
+  void apply(const wire::Event& event, StrandId strand = StrandId::kNone);
 
   uint64_t bytes() const { return bytes_; }
   uint64_t allocator_bytes() const { return allocator_bytes_; }  // Of these, the allocator's own.

@@ -40,6 +40,7 @@ struct Query {
   std::optional<TimePoint> from, to;
   TallyOptions tally;
   std::vector<Pattern> threads;  // By name, or the number as text; all if empty.
+  std::vector<Pattern> phases;   // Blocks made while one of them was open; all if empty.
   FrameFilter frames;
   Rules rules = default_rules();
   symbols::SymbolOptions symbols = {.debug_dirs = {},
@@ -47,6 +48,16 @@ struct Query {
                                     .debuginfod = false,
                                     .cache = symbols::NameCache::default_folder()};
   bool full_names = false;
+
+  // Whether rows that differ in their strands alone have to be told apart.
+  bool tells_strands() const { return !threads.empty() || !phases.empty(); }
+  // With them told apart.
+  TallyOptions tally_of_strands() const {
+    TallyOptions options = tally;
+    options.by_thread |= !threads.empty();
+    options.by_phase |= !phases.empty();
+    return options;
+  }
 };
 
 }  // namespace malloscope::analyze

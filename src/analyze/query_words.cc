@@ -65,6 +65,7 @@ Result<Query> query_of(const QueryWords& words) {
     return fail("--at is one instant; it cannot be combined with --from or --to");
   time(words.at, "--at", &query.to);
   patterns(words.threads, "--thread", &query.threads);
+  patterns(words.phases, "--phase", &query.phases);
   patterns(words.modules, "--module", &query.frames.modules);
   patterns(words.focus, "--focus", &query.frames.focus);
   patterns(words.ignore, "--ignore", &query.frames.ignore);

@@ -16,7 +16,7 @@ namespace malloscope::analyze {
 struct QueryWords {
   Selection selection;
   std::string from, to, at;
-  std::vector<std::string> threads, modules, focus, ignore, hide, only_under, types;
+  std::vector<std::string> threads, phases, modules, focus, ignore, hide, only_under, types;
   std::string where;
   std::string min_size, max_size;
   std::vector<std::string> renames, cut_above, cut_below, folds, rules;

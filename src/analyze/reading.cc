@@ -98,8 +98,7 @@ Result<std::unique_ptr<Reading>> Reading::open(const std::string& path, const Qu
   std::string past_end;
   Result<Window> window = window_of(path, query, &past_end);
   if (!window) return std::unexpected(window.error());
-  TallyOptions tally = query.tally;
-  if (!query.threads.empty()) tally.by_thread = true;
+  TallyOptions tally = query.tally_of_strands();
   if (!hooks.attach) {
     if (auto indexed = from_index(path, query, *window, tally, hooks.progress)) {
       auto naming =

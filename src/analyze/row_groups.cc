@@ -15,7 +15,8 @@ namespace malloscope::analyze {
 std::optional<size_t> RowGroups::of(const Row& row) {
   std::optional<FrameId> site;
   if (!selector_.select(row, &site)) return std::nullopt;
-  if (by_ == By::kThread || by_ == By::kSize || by_ == By::kType) return group_of(row, site);
+  if (by_ == By::kThread || by_ == By::kPhase || by_ == By::kSize || by_ == By::kType)
+    return group_of(row, site);
   auto i = site ? static_cast<size_t>(*site) : 0;
   if (site && i >= of_frame_.size()) of_frame_.resize(std::max(i + 1, of_frame_.size() * 2), 0);
   size_t& known = site ? of_frame_[i] : of_hidden_;
@@ -42,9 +43,16 @@ RowGroups::Group RowGroups::made(const Row& row, const Frame& site, std::string*
       *key = group.name = site.module.empty() ? "(unknown module)" : site.module;
       break;
     case By::kThread:
-      group.name = thread_name(reading_.tables().image(row.image), row.thread);
-      *key = fmt::format("{}/{}", raw(row.image), raw(row.thread));
+      group.name = thread_name(reading_.tables().image(row.image), thread_of(row.strand));
+      *key = fmt::format("{}/{}", raw(row.image), raw(thread_of(row.strand)));
       break;
+    case By::kPhase: {
+      std::optional<uint32_t> phase = innermost_phase(reading_.accounts().phases(), row.strand);
+      group.unknown = !phase || *phase >= reading_.tables().mark_names.size();
+      group.name = group.unknown ? kNoPhase : reading_.tables().mark_names[*phase];
+      *key = group.unknown ? "" : "=" + group.name;
+      break;
+    }
     case By::kSize:
       *key = group.name = size_range(row.size_class);
       group.order = row.size_class;

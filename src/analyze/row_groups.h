@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that belong together: by the code to blame, its file or module, by thread, size or type.
-// Every row that a query lets through belongs to exactly one group, so the groups add up to the
-// whole.
+// Rows that belong together: by the code to blame, its file or module, by thread, phase, size or
+// type. Every row that a query lets through belongs to exactly one group, so the groups add up to
+// the whole.
 
 #pragma once
 
@@ -20,13 +20,13 @@
 
 namespace malloscope::analyze {
 
-enum class By { kFunction, kSite, kFile, kModule, kThread, kSize, kType };
+enum class By { kFunction, kSite, kFile, kModule, kThread, kPhase, kSize, kType };
 
 // A stack of which there are several rows, by thread or size, is one of its group.
 class DistinctStacks {
  public:
   explicit DistinctStacks(const TallyOptions& options)
-      : several_(options.by_thread || options.by_size) {}
+      : several_(options.by_thread || options.by_phase || options.by_size) {}
   bool is_new(size_t group, const Row& row) {
     return !several_ || met_.emplace(group, raw(row.image), raw(row.stack)).second;
   }

@@ -5,20 +5,6 @@
 
 namespace malloscope::analyze {
 
-bool is_meant(const trace::Thread& thread, const std::vector<Pattern>& patterns) {
-  return std::any_of(patterns.begin(), patterns.end(), [&](const Pattern& pattern) {
-    return pattern.matches(thread.name) || pattern.matches_whole(std::to_string(thread.tid));
-  });
-}
-
-bool RowSelector::thread_matches(ImageId image, ThreadId thread) {
-  const std::vector<trace::Thread>& threads = reading_.tables().image(image).threads;
-  if (raw(thread) == 0 || raw(thread) > threads.size()) return false;
-  auto [known, fresh] = thread_matches_.try_emplace(uint64_t{raw(image)} << 32 | raw(thread));
-  if (fresh) known->second = is_meant(threads[raw(thread) - 1], threads_);
-  return known->second;
-}
-
 bool RowSelector::module_matches(ImageId image, const std::string& module) {
   auto [known, fresh] = module_matches_.try_emplace(module);
   if (fresh) known->second = matches_any(filter_.modules, module);
@@ -68,7 +54,7 @@ bool RowSelector::focused(ImageId image, trace::StackNode node) {
 }
 
 bool RowSelector::select(const Row& row, Place* innermost) {
-  if (!threads_.empty() && !thread_matches(row.image, row.thread)) return false;
+  if (!strands_.selects(row.image, row.strand)) return false;
   FrameTable& table = reading_.frames();
   const trace::StackTable& stacks = reading_.tables().image(row.image).stacks;
   trace::StackNode whole = stacks.node(row.stack);
@@ -147,7 +133,7 @@ bool RowSelector::folds(FrameId frame) {
 
 bool RowSelector::select(const Row& row, std::vector<FrameId>* shown) {
   shown->clear();
-  if (!threads_.empty() && !thread_matches(row.image, row.thread)) return false;
+  if (!strands_.selects(row.image, row.strand)) return false;
   FrameTable& table = reading_.frames();
   table.stack(row.image, row.stack, &frames_);
 

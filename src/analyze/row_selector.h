@@ -14,11 +14,9 @@
 #include "analyze/query.h"
 #include "analyze/reading.h"
 #include "analyze/row_types.h"
+#include "analyze/strand_selector.h"
 
 namespace malloscope::analyze {
-
-// A thread is meant by a part of its name, or by its whole number.
-bool is_meant(const trace::Thread& thread, const std::vector<Pattern>& patterns);
 
 class RowSelector {
  public:
@@ -28,7 +26,7 @@ class RowSelector {
       : reading_(*reading),
         filter_(query.frames),
         rules_(query.rules),
-        threads_(query.threads),
+        strands_(reading->tables(), reading->accounts().phases(), query),
         types_(reading),
         fold_plumbing_(fold_plumbing) {}
 
@@ -59,7 +57,6 @@ class RowSelector {
   bool matches(Known* known, const std::vector<Pattern>& patterns, FrameId frame);
   // Whether rules fold the frame into its caller.
   bool folds(FrameId frame);
-  bool thread_matches(ImageId image, ThreadId thread);
   bool module_matches(ImageId image, const std::string& module);
   bool type_matches(const Row& row);
   // The words of filter_.where that the frame has.
@@ -71,13 +68,12 @@ class RowSelector {
   Reading& reading_;
   FrameFilter filter_;
   Rules rules_;
-  std::vector<Pattern> threads_;
+  StrandSelector strands_;
   RowTypes types_;
   bool fold_plumbing_;
   Known focus_, ignore_, under_, hide_, fold_, above_, below_;
   std::unordered_map<std::string, bool> module_matches_;
   std::vector<int8_t> called_as_meant_;  // By image: whether its first word matches; -1: not asked.
-  std::unordered_map<uint64_t, bool> thread_matches_;  // By image and thread.
   // By image and node: what matches there or further out.
   enum : uint8_t { kKnown = 1, kFocus = 2, kIgnore = 4 };
   std::vector<std::vector<uint8_t>> met_;

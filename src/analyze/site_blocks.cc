@@ -15,7 +15,7 @@ void SiteBlocks::add(ImageId image, const Block& block, uint64_t died) {
   bar.died = died;
   bar.bytes = block.size;
   bar.blocks = 1;
-  bar.thread = block.thread;
+  bar.thread = thread_of(block.strand);
   bar.size_class = static_cast<uint8_t>(size_class(block.size));
   bar.life_class =
       died == BlockBar::kAlive ? UINT8_MAX : static_cast<uint8_t>(size_class(died - bar.born));

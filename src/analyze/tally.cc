@@ -55,7 +55,7 @@ Details& Details::operator+=(const Details& other) {
 Tally::Tally(Heap* heap, TallyOptions options)
     : heap_(*heap),
       options_(options),
-      plain_(!options.by_thread && !options.by_size && options.by_stack) {
+      plain_(!options.by_thread && !options.by_phase && !options.by_size && options.by_stack) {
   heap->add_observer(this);
   if (options.call_times) heap->keep_last_calls();
 }
@@ -94,8 +94,7 @@ static constexpr size_t kMany = 1 << 18;
 size_t Tally::place_of(ImageCells& cells, const Block& block) {
   size_t place = raw(block.stack);
   if (!plain_) {
-    Key key = {options_.by_stack ? block.stack : StackId::kNone,
-               options_.by_thread ? block.thread : ThreadId::kNone,
+    Key key = {options_.by_stack ? block.stack : StackId::kNone, options_.told_apart(block.strand),
                !options_.by_size     ? 0
                : options_.exact_size ? block.size
                                      : size_class(block.size)};
@@ -256,20 +255,20 @@ void Tally::image_ended(ImageId image) {
   cells.ended = true;
 }
 
-std::optional<size_t> Tally::place_to_restore(ImageCells& cells, StackId stack, ThreadId thread,
+std::optional<size_t> Tally::place_to_restore(ImageCells& cells, StackId stack, StrandId strand,
                                               unsigned size_class) {
   Block block;
   block.stack = stack;
-  block.thread = thread;
+  block.strand = strand;
   block.size = size_class == 0 ? 0 : uint64_t{1} << (size_class - 1);
   if (block.size < options_.min_size || block.size > options_.max_size) return std::nullopt;
   return place_of(cells, block);
 }
 
-void Tally::restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
+void Tally::restore(ImageId image, StackId stack, StrandId strand, unsigned size_class,
                     const Left& left) {
   ImageCells& cells = cells_of(image);
-  std::optional<size_t> place = place_to_restore(cells, stack, thread, size_class);
+  std::optional<size_t> place = place_to_restore(cells, stack, strand, size_class);
   if (!place) return;
   cells.cells[*place].live_blocks += left.blocks;
   cells.cells[*place].live_bytes += left.bytes;
@@ -279,10 +278,10 @@ void Tally::restore(ImageId image, StackId stack, ThreadId thread, unsigned size
   details.live_periods |= left.periods;
 }
 
-void Tally::restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
+void Tally::restore(ImageId image, StackId stack, StrandId strand, unsigned size_class,
                     const Counts& counts) {
   ImageCells& cells = cells_of(image);
-  std::optional<size_t> place = place_to_restore(cells, stack, thread, size_class);
+  std::optional<size_t> place = place_to_restore(cells, stack, strand, size_class);
   if (!place) return;
   Cell& cell = cells.cells[*place];
   cell.allocations += counts.allocations;
@@ -311,7 +310,7 @@ std::optional<Row> Tally::row_at(ImageId image, size_t place) const {
   row.stack = StackId{static_cast<uint32_t>(place)};
   if (!plain_) {
     row.stack = cells.keys[place].stack;
-    row.thread = cells.keys[place].thread;
+    row.strand = cells.keys[place].strand;
     uint64_t size = cells.keys[place].size;
     if (options_.exact_size) row.size = size;
     row.size_class = options_.exact_size ? size_class(size) : static_cast<unsigned>(size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every stack allocated, still holds and held at the peak. Where it is asked
-// for, apart for each thread and size class, and with times and lifetimes.
+// for, apart for each thread, phase and size class, and with times and lifetimes.
 
 #pragma once
 
@@ -65,6 +65,7 @@ struct Details {
 
 struct TallyOptions {
   bool by_thread = false;
+  bool by_phase = false;    // By all phases that were open; see phases.h.
   bool by_size = false;     // By power of two.
   bool exact_size = false;  // With by_size: by the size itself.
   bool by_stack = true;     // False: all stacks in one row; no stack can be asked for then.
@@ -78,6 +79,12 @@ struct TallyOptions {
   bool only_made_in_window = false;
 
   bool operator==(const TallyOptions&) const = default;
+
+  // As much of a strand as rows are kept apart by.
+  StrandId told_apart(StrandId strand) const {
+    if (by_phase) return by_thread ? strand : without_thread(strand);
+    return by_thread ? plain_strand(thread_of(strand)) : StrandId::kNone;
+  }
 };
 
 // 0 for 0, else 1 + the logarithm: class k holds sizes from 2^(k-1) to 2^k - 1.
@@ -88,7 +95,7 @@ constexpr unsigned size_class(uint64_t size) {
 struct Row {
   ImageId image = ImageId::kNone;
   StackId stack = StackId::kNone;
-  ThreadId thread = ThreadId::kNone;  // kNone unless by_thread.
+  StrandId strand = StrandId::kNone;  // With the thread if by_thread, with the phases if by_phase.
   unsigned size_class = 0;            // 0 unless by_size.
   uint64_t size = 0;                  // 0 unless exact_size.
   Amounts amounts;
@@ -111,9 +118,9 @@ class Tally : public HeapObserver {
         if (std::optional<Row> row = row_at(ImageId{image}, i)) visit(*row);
   }
 
-  // Instead of being told of blocks: adds what became of those of one stack, thread and size
+  // Instead of being told of blocks: adds what became of those of one stack, strand and size
   // class. In the order in which a look at all blocks would have met them. See index.h.
-  void restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
+  void restore(ImageId image, StackId stack, StrandId strand, unsigned size_class,
                const Counts& counts);
 
   // Likewise, adds blocks that are left.
@@ -122,7 +129,7 @@ class Tally : public HeapObserver {
     uint64_t first_tick = UINT64_MAX, last_tick = 0;
     uint32_t periods = 0;
   };
-  void restore(ImageId image, StackId stack, ThreadId thread, unsigned size_class,
+  void restore(ImageId image, StackId stack, StrandId strand, unsigned size_class,
                const Left& left);
 
   // The k-th of kPeriods equal parts of the time from `begin` to `end`.
@@ -155,13 +162,13 @@ class Tally : public HeapObserver {
   };
   struct Key {
     StackId stack;
-    ThreadId thread;
+    StrandId strand;
     uint64_t size;  // Or its class, or 0.
     bool operator==(const Key&) const = default;
   };
   struct KeyHash {
     size_t operator()(const Key& key) const {
-      uint64_t h = uint64_t{raw(key.stack)} << 32 | uint64_t{raw(key.thread)} << 6;
+      uint64_t h = uint64_t{raw(key.stack)} << 32 | uint64_t{raw(key.strand)} << 6;
       h = (h ^ key.size * 0xd6e8feb86659fd93) * 0x9e3779b97f4a7c15;
       return h ^ h >> 29;
     }
@@ -183,7 +190,7 @@ class Tally : public HeapObserver {
   ImageCells& cells_of(ImageId image);
   size_t place_of(ImageCells& cells, const Block& block);
   // Where what is restored belongs; nothing if it is not looked at.
-  std::optional<size_t> place_to_restore(ImageCells& cells, StackId stack, ThreadId thread,
+  std::optional<size_t> place_to_restore(ImageCells& cells, StackId stack, StrandId strand,
                                          unsigned size_class);
   static size_t place_of(ImageCells& cells, const Key& key);
   void add_overhead(const Block& block, Details* details) const;

@@ -95,6 +95,7 @@ std::unique_ptr<View> peak_view(const Query& query, const ViewOptions& options);
 std::unique_ptr<View> lifetimes_view(const Query& query, const ViewOptions& options);
 std::unique_ptr<View> sizes_view(const Query& query, const ViewOptions& options);
 std::unique_ptr<View> threads_view(const Query& query, const ViewOptions& options);
+std::unique_ptr<View> phases_view(const Query& query, const ViewOptions& options);
 std::unique_ptr<View> growth_view(const Query& query, const ViewOptions& options);
 std::unique_ptr<View> churn_view(const Query& query, const ViewOptions& options);
 std::unique_ptr<View> rss_view(const Query& query, const ViewOptions& options);
@@ -108,11 +109,11 @@ class SiteIndex {
       : reading_(*reading), query_(query), selector_(reading, query) {}
 
   // Nothing if the filters leave the stack out.
-  std::optional<size_t> site_of(ImageId image, StackId stack, ThreadId thread);
+  std::optional<size_t> site_of(ImageId image, StackId stack, StrandId strand);
   size_t size() const { return frames_.size(); }
   const NamedFrame& frame(size_t site) const { return frames_[site]; }
   // The frames that are shown, innermost first.
-  std::vector<NamedFrame> stack(ImageId image, StackId stack, ThreadId thread);
+  std::vector<NamedFrame> stack(ImageId image, StackId stack, StrandId strand);
 
  private:
   NamedFrame named(FrameId frame);
@@ -125,32 +126,32 @@ class SiteIndex {
   std::vector<FrameId> shown_;  // Scratch.
 };
 
-// A T for each stack of each image; if asked, for each thread that allocated by it.
+// A T for each stack of each image; if asked, for each strand that allocated by it.
 template <typename T>
 class StackRows {
  public:
   struct Entry {
     ImageId image;
     StackId stack;
-    ThreadId thread;  // kNone unless by_thread.
+    StrandId strand;  // kNone unless by_strand.
     T value;
   };
-  explicit StackRows(bool by_thread) : by_thread_(by_thread) {}
+  explicit StackRows(bool by_strand) : by_strand_(by_strand) {}
 
-  T& at(ImageId image, StackId stack, ThreadId thread) {
+  T& at(ImageId image, StackId stack, StrandId strand) {
     if (raw(image) >= images_.size()) images_.resize(raw(image) + size_t{1});
     Places& places = images_[raw(image)];
-    if (by_thread_) {
-      uint64_t key = uint64_t{raw(stack)} << 32 | raw(thread);
-      auto [place, fresh] = places.by_thread.try_emplace(key, entries_.size());
-      if (fresh) entries_.push_back({image, stack, thread, T{}});
+    if (by_strand_) {
+      uint64_t key = uint64_t{raw(stack)} << 32 | raw(strand);
+      auto [place, fresh] = places.by_strand.try_emplace(key, entries_.size());
+      if (fresh) entries_.push_back({image, stack, strand, T{}});
       return entries_[place->second].value;
     }
     if (raw(stack) >= places.by_stack.size())
       places.by_stack.resize(std::max(raw(stack) + size_t{1}, places.by_stack.size() * 2), 0);
     size_t& place = places.by_stack[raw(stack)];  // 0: none yet.
     if (place == 0) {
-      entries_.push_back({image, stack, ThreadId::kNone, T{}});
+      entries_.push_back({image, stack, StrandId::kNone, T{}});
       place = entries_.size();
     }
     return entries_[place - 1].value;
@@ -160,9 +161,9 @@ class StackRows {
  private:
   struct Places {
     std::vector<size_t> by_stack;
-    std::unordered_map<uint64_t, size_t> by_thread;
+    std::unordered_map<uint64_t, size_t> by_strand;
   };
-  bool by_thread_;
+  bool by_strand_;
   std::vector<Places> images_;  // By id.
   std::vector<Entry> entries_;
 };
@@ -176,7 +177,7 @@ struct SiteSums {
   explicit SiteSums(size_t count) : sites(count) {}
   SiteSums(const StackRows<T>& rows, SiteIndex* index) {
     for (const auto& entry : rows.entries()) {
-      std::optional<size_t> site = index->site_of(entry.image, entry.stack, entry.thread);
+      std::optional<size_t> site = index->site_of(entry.image, entry.stack, entry.strand);
       if (!site) continue;
       if (*site >= sites.size()) sites.resize(*site + 1);
       sites[*site] += entry.value;

@@ -43,7 +43,7 @@ struct Churn {
 class ChurnView : public View, public HeapObserver {
  public:
   explicit ChurnView(const Query& query)
-      : rows_(!query.threads.empty()),
+      : rows_(query.tells_strands()),
         min_size_(query.tally.min_size),
         max_size_(query.tally.max_size) {}
 
@@ -60,7 +60,7 @@ class ChurnView : public View, public HeapObserver {
     origins_.found(image, live, from_tick_);
   }
   void made(ImageId image, const Block& block, const wire::Event&, bool counts) override {
-    if (counts && wants(block)) ++rows_.at(image, block.stack, block.thread).allocations;
+    if (counts && wants(block)) ++rows_.at(image, block.stack, block.strand).allocations;
   }
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event&,
                bool) override {
@@ -74,9 +74,10 @@ class ChurnView : public View, public HeapObserver {
     bool temporary = how == End::kTemporary;
     bool brief = ticks <= short_ticks_ && origin.born_tick >= from_tick_;
     if (!temporary && !brief) return;
-    Churn& churn = rows_.at(image, origin.stack, origin.thread);
+    Churn& churn = rows_.at(image, origin.stack, origin.strand);
     churn.temporary += temporary;
-    churn.one_call += temporary || (event.thread == origin.thread && ticks <= one_call_ticks_);
+    churn.one_call +=
+        temporary || (event.thread == thread_of(origin.strand) && ticks <= one_call_ticks_);
     if (!brief) return;
     ++churn.short_lived;
     churn.short_bytes += origin.size;

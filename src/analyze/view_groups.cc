@@ -23,6 +23,8 @@ const char* group_title(By by) {
       return "module";
     case By::kThread:
       return "thread";
+    case By::kPhase:
+      return "phase";
     case By::kSize:
       return "size";
     case By::kType:

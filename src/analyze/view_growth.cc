@@ -54,12 +54,12 @@ struct Growth {
 class GrowthView : public View {
  public:
   explicit GrowthView(const Query& query)
-      : rows_(!query.threads.empty()),
+      : rows_(query.tells_strands()),
         min_size_(query.tally.min_size),
         max_size_(query.tally.max_size),
         chains_([this](ImageId image, const GrowthChain& chain) {
           if (chain.largest_size >= min_size_ && chain.largest_size <= max_size_)
-            rows_.at(image, chain.stack, chain.thread).add(chain);
+            rows_.at(image, chain.stack, chain.strand).add(chain);
         }) {}
 
   void attach(Heap* heap, const trace::Overview&) override { heap->add_observer(&chains_); }

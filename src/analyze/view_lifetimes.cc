@@ -137,7 +137,7 @@ class LivesBySite {
 class LifetimesView : public View, public HeapObserver {
  public:
   explicit LifetimesView(const Query& query)
-      : rows_(!query.threads.empty()),
+      : rows_(query.tells_strands()),
         min_size_(query.tally.min_size),
         max_size_(query.tally.max_size) {}
 
@@ -152,7 +152,7 @@ class LifetimesView : public View, public HeapObserver {
     origins_.found(image, live, from_tick_);
   }
   void made(ImageId image, const Block& block, const wire::Event&, bool counts) override {
-    if (counts && wants(block)) ++rows_.at(image, block.stack, block.thread).blocks;
+    if (counts && wants(block)) ++rows_.at(image, block.stack, block.strand).blocks;
   }
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event&,
                bool) override {
@@ -161,14 +161,14 @@ class LifetimesView : public View, public HeapObserver {
   void gone(ImageId image, const Block& block, End, const wire::Event& event, bool) override {
     Block origin = origins_.take(image, block);
     if (origin.born_tick < from_tick_ || !wants(origin)) return;
-    Lives& lives = rows_.at(image, origin.stack, origin.thread);
+    Lives& lives = rows_.at(image, origin.stack, origin.strand);
     uint64_t ticks = event.tick > origin.born_tick ? event.tick - origin.born_tick : 0;
     auto ns = static_cast<uint64_t>(static_cast<double>(ticks) * ns_per_tick_);
     lives.ended_ns.add(ns);
     lives.by_size.add(std::max(static_cast<uint8_t>(std::bit_width(ns)), first_width()),
                       origin.size);
     if (!has_free_stacks_) return;
-    Ended& ended = ended_[{image, origin.stack, origin.thread, event.stack, event.thread}];
+    Ended& ended = ended_[{image, origin.stack, origin.strand, event.stack, event.thread}];
     ++ended.blocks;
     ended.bytes += block.size;
     ended.ns.add(ns);
@@ -177,7 +177,7 @@ class LifetimesView : public View, public HeapObserver {
     live.for_each([&](const Block& block) {
       Block origin = origins_.take(image, block);
       if (origin.born_tick < from_tick_ || !wants(origin)) return;
-      Lives& lives = rows_.at(image, origin.stack, origin.thread);
+      Lives& lives = rows_.at(image, origin.stack, origin.strand);
       ++lives.never_freed;
       lives.by_size.add(LifeBySize::kNeverFreed, origin.size);
     });
@@ -194,7 +194,7 @@ class LifetimesView : public View, public HeapObserver {
     std::vector<uint32_t> site_of(cells.size(), kNobody);
     for (size_t i = 0; i < cells.size(); ++i)
       if (from.has(cells[i]))
-        if (auto site = sites.site_of(cells[i].image, cells[i].stack, cells[i].thread))
+        if (auto site = sites.site_of(cells[i].image, cells[i].stack, cells[i].strand))
           site_of[i] = static_cast<uint32_t>(*site);
     auto counts = [&](const IndexLife& life) {
       return site_of[life.cell] != kNobody && (life.roles & IndexLife::kLived) &&
@@ -304,13 +304,14 @@ class LifetimesView : public View, public HeapObserver {
     Query unfiltered = query;
     unfiltered.frames = {};
     unfiltered.threads.clear();
+    unfiltered.phases.clear();
     SiteIndex freeing(reading, unfiltered);
     std::map<std::pair<size_t, size_t>, Ended> pairs;
     uint64_t all = 0;
     for (const auto& [key, ended] : ended_) {
       std::optional<size_t> made = sites->site_of(key.image, key.made, key.made_by);
       if (!made) continue;
-      pairs[{*made, *freeing.site_of(key.image, key.freed, key.freed_by)}] += ended;
+      pairs[{*made, *freeing.site_of(key.image, key.freed, plain_strand(key.freed_by))}] += ended;
       all += ended.blocks;
     }
     Table table;
@@ -410,7 +411,7 @@ class LifetimesView : public View, public HeapObserver {
   struct Pair {
     ImageId image;
     StackId made;
-    ThreadId made_by;
+    StrandId made_by;
     StackId freed;
     ThreadId freed_by;
     auto operator<=>(const Pair&) const = default;

@@ -35,15 +35,15 @@ struct Both {
 
 class MappingsView : public View, public HeapObserver {
  public:
-  explicit MappingsView(const Query& query) : rows_(!query.threads.empty()) {}
+  explicit MappingsView(const Query& query) : rows_(query.tells_strands()) {}
 
   void attach(Heap* heap, const trace::Overview&) override { heap->add_observer(this); }
 
-  void mapped(const wire::Event& event, bool counts) override {
+  void mapped(const wire::Event& event, StrandId strand, bool counts) override {
     if (raw(event.image) >= images_.size()) images_.resize(raw(event.image) + size_t{1});
-    images_[raw(event.image)].apply(event);
+    images_[raw(event.image)].apply(event, strand);
     if (!counts || event.op == wire::Op::kMunmap || event.flags & wire::kFailed) return;
-    Both& both = rows_.at(event.image, event.stack, event.thread);
+    Both& both = rows_.at(event.image, event.stack, strand);
     Mapped& sum = event.flags & wire::kInsideAllocator ? both.allocator : both.program;
     ++sum.calls;
     if (event.op == wire::Op::kMmap) sum.mapped_bytes += event.size;
@@ -52,7 +52,7 @@ class MappingsView : public View, public HeapObserver {
   Answer answer(Reading* reading, const Query& query) override {
     for (uint32_t image = 1; image < images_.size(); ++image)
       images_[image].for_each([&](const MappedRange& range) {
-        Both& both = rows_.at(ImageId{image}, range.stack, range.thread);
+        Both& both = rows_.at(ImageId{image}, range.stack, range.strand);
         Mapped& sum = range.inside_allocator ? both.allocator : both.program;
         sum.still_bytes += range.end - range.begin;
         ++sum.still_ranges;
@@ -62,7 +62,7 @@ class MappingsView : public View, public HeapObserver {
     std::vector<const StackRows<Both>::Entry*> heaviest;
     Both all;
     for (const auto& entry : rows_.entries()) {
-      std::optional<size_t> site = sites.site_of(entry.image, entry.stack, entry.thread);
+      std::optional<size_t> site = sites.site_of(entry.image, entry.stack, entry.strand);
       if (!site) continue;
       if (*site >= found.size()) found.resize(*site + 1), heaviest.resize(*site + 1);
       found[*site].program += entry.value.program;
@@ -132,7 +132,7 @@ class MappingsView : public View, public HeapObserver {
           m.calls,
           m.mapped_bytes,
           sites.frame(i),
-          named_stack(sites.stack(heaviest[i]->image, heaviest[i]->stack, heaviest[i]->thread))};
+          named_stack(sites.stack(heaviest[i]->image, heaviest[i]->stack, heaviest[i]->strand))};
       table.rows.push_back(std::move(row));
     }
     return table;

@@ -27,7 +27,7 @@ struct LiveBlock {
   uint64_t size;
   ImageId image;
   StackId stack;
-  ThreadId thread;
+  StrandId strand;
   uint32_t site = 0;
 };
 
@@ -70,19 +70,19 @@ class PagesView : public View, public HeapObserver {
   void left(ImageId image, const BlockTable& live) override {
     live.for_each([&](const Block& block) {
       if (block.size >= min_size_ && block.size <= max_size_)
-        blocks_.push_back({block.address, block.size, image, block.stack, block.thread});
+        blocks_.push_back({block.address, block.size, image, block.stack, block.strand});
     });
   }
 
   Answer answer(Reading* reading, const Query& query) override {
     SiteIndex sites(reading, query);
     // Each stack is asked for once.
-    StackRows<std::optional<uint32_t>> site_of(!query.threads.empty());
+    StackRows<std::optional<uint32_t>> site_of(query.tells_strands());
     constexpr uint32_t kOut = UINT32_MAX;
     for (LiveBlock& block : blocks_) {
-      std::optional<uint32_t>& site = site_of.at(block.image, block.stack, block.thread);
+      std::optional<uint32_t>& site = site_of.at(block.image, block.stack, block.strand);
       if (!site) {
-        auto found = sites.site_of(block.image, block.stack, block.thread);
+        auto found = sites.site_of(block.image, block.stack, block.strand);
         site = found ? static_cast<uint32_t>(*found) : kOut;
       }
       block.site = *site;

@@ -38,7 +38,7 @@ class PeakView : public View {
     reading->accounts().tally().for_each_row([&](const Row& row) {
       uint64_t bytes = at_ ? row.amounts.live_bytes : row.amounts.peak_bytes;
       if (bytes == 0 && (!at_ || row.amounts.live_blocks == 0)) return;
-      std::optional<size_t> site = sites.site_of(row.image, row.stack, row.thread);
+      std::optional<size_t> site = sites.site_of(row.image, row.stack, row.strand);
       if (!site) return;
       if (*site >= held.size()) held.resize(*site + 1);
       Held& h = held[*site];
@@ -86,7 +86,7 @@ class PeakView : public View {
       if (at_) row.cells.emplace_back(h.blocks);
       row.cells.emplace_back(h.stacks);
       row.cells.emplace_back(sites.frame(i));
-      row.cells.emplace_back(named_stack(sites.stack(h.row.image, h.row.stack, h.row.thread)));
+      row.cells.emplace_back(named_stack(sites.stack(h.row.image, h.row.stack, h.row.strand)));
       table.rows.push_back(std::move(row));
     }
     answer.tables.push_back(std::move(table));

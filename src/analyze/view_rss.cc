@@ -57,7 +57,7 @@ class RssView : public View, public HeapObserver {
   void gone(ImageId image, const Block& block, End, const wire::Event& event, bool) override {
     take(&at(image, event.tick).now, block);
   }
-  void mapped(const wire::Event& event, bool) override {
+  void mapped(const wire::Event& event, StrandId, bool) override {
     Course& course = at(event.image, event.tick);
     course.ranges.apply(event);
     course.now.mapped = course.ranges.bytes() - course.ranges.allocator_bytes();

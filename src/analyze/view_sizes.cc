@@ -30,8 +30,8 @@ using Slices = std::array<Slice, kSlices>;
 class SizesView : public View, public HeapObserver {
  public:
   explicit SizesView(const Query& query)
-      : by_stack_(!query.frames.empty() || !query.threads.empty()),
-        rows_(!query.threads.empty()),
+      : by_stack_(!query.frames.empty() || query.tells_strands()),
+        rows_(query.tells_strands()),
         min_size_(query.tally.min_size),
         max_size_(query.tally.max_size) {}
 
@@ -87,7 +87,7 @@ class SizesView : public View, public HeapObserver {
     Slices over_time = {};
     for (const auto& entry : rows_.entries()) {
       Row row;
-      row.image = entry.image, row.stack = entry.stack, row.thread = entry.thread;
+      row.image = entry.image, row.stack = entry.stack, row.strand = entry.strand;
       if (by_stack_ && !selector.select(row, &shown)) continue;
       for (size_t i = 0; i < kSlices; ++i) {
         over_time[i].allocations += entry.value[i].allocations;
@@ -116,7 +116,7 @@ class SizesView : public View, public HeapObserver {
 
   Slice& slice_of(ImageId image, const Block& block, uint64_t tick) {
     return rows_.at(image, by_stack_ ? block.stack : StackId::kNone,
-                    block.thread)[slices_.of(tick)];
+                    block.strand)[slices_.of(tick)];
   }
 
   static std::string sentence(const std::map<uint64_t, Amounts>& exact, const Amounts& total) {

@@ -20,7 +20,7 @@ using Kind = Column::Kind;
 class ThreadsView : public View, public HeapObserver {
  public:
   explicit ThreadsView(const Query& query)
-      : by_stack_(!query.frames.empty() || !query.threads.empty()),
+      : by_stack_(!query.frames.empty() || query.tells_strands()),
         min_size_(query.tally.min_size),
         max_size_(query.tally.max_size) {}
 
@@ -32,7 +32,7 @@ class ThreadsView : public View, public HeapObserver {
     if (!counts || how == End::kLost || block.size < min_size_ || block.size > max_size_) return;
     if (raw(image) >= freed_.size()) freed_.resize(raw(image) + size_t{1});
     Freed& freed =
-        freed_[raw(image)].at(by_stack_ ? block.stack : StackId::kNone, block.thread, event.thread);
+        freed_[raw(image)].at(by_stack_ ? block.stack : StackId::kNone, block.strand, event.thread);
     ++freed.blocks;
     freed.bytes += block.size;
   }
@@ -52,10 +52,10 @@ class ThreadsView : public View, public HeapObserver {
     std::vector<uint32_t> maker_of(cells.size(), kNobody);
     for (size_t i = 0; i < cells.size(); ++i) {
       Row row;
-      row.image = cells[i].image, row.stack = cells[i].stack, row.thread = cells[i].thread;
+      row.image = cells[i].image, row.stack = cells[i].stack, row.strand = cells[i].strand;
       if (!from.has(cells[i]) || (by_stack_ && !selector.select(row, &site))) continue;
       auto number = static_cast<uint32_t>(numbers.size());
-      maker_of[i] = numbers.try_emplace({row.image, row.thread}, number).first->second;
+      maker_of[i] = numbers.try_emplace({row.image, thread_of(row.strand)}, number).first->second;
     }
     // By maker, and by whom else.
     struct Half {
@@ -75,7 +75,7 @@ class ThreadsView : public View, public HeapObserver {
     freed_.resize(from.images.size() + 1);
     auto add = [&](const Maker& maker, ThreadId freer, const Freed& freed) {
       if (freed.blocks > 0)
-        freed_[raw(maker.image)].at(StackId::kNone, maker.thread, freer) += freed;
+        freed_[raw(maker.image)].at(StackId::kNone, plain_strand(maker.thread), freer) += freed;
     };
     for (const Half& half : halves) {
       for (size_t i = 0; i < makers.size(); ++i) add(makers[i], makers[i].thread, half.own[i]);
@@ -93,9 +93,9 @@ class ThreadsView : public View, public HeapObserver {
     std::map<std::tuple<ImageId, ThreadId, ThreadId>, Freed> matrix;
     Line all;
     reading->accounts().tally().for_each_row([&](const Row& row) {
-      std::optional<size_t> site = sites.site_of(row.image, row.stack, row.thread);
+      std::optional<size_t> site = sites.site_of(row.image, row.stack, row.strand);
       if (!site) return;
-      Line& line = lines[{row.image, row.thread}];
+      Line& line = lines[{row.image, thread_of(row.strand)}];
       line.amounts += row.amounts;
       line.sites[*site] += value(row.amounts, Metric::kCalls);
       all.amounts += row.amounts;
@@ -103,12 +103,13 @@ class ThreadsView : public View, public HeapObserver {
     for (uint32_t image = 1; image < freed_.size(); ++image)
       for (const auto& [key, freed] : freed_[image].all) {
         Row row;
-        row.image = ImageId{image}, row.stack = key.stack, row.thread = key.maker;
+        row.image = ImageId{image}, row.stack = key.stack, row.strand = key.maker;
         if (by_stack_ && !selector.select(row, &shown)) continue;
-        matrix[{row.image, key.maker, key.freer}] += freed;
-        bool own = key.maker == key.freer;
+        ThreadId maker = thread_of(key.maker);
+        matrix[{row.image, maker, key.freer}] += freed;
+        bool own = maker == key.freer;
         (own ? lines[{row.image, key.freer}].own : lines[{row.image, key.freer}].others) += freed;
-        if (!own) lines[{row.image, key.maker}].by_others += freed;
+        if (!own) lines[{row.image, maker}].by_others += freed;
         (own ? all.own : all.others) += freed;
       }
 
@@ -219,7 +220,8 @@ class ThreadsView : public View, public HeapObserver {
   struct FreedTable {
     struct Key {
       StackId stack;  // kNone unless stacks are asked for.
-      ThreadId maker, freer;
+      StrandId maker;
+      ThreadId freer;
       bool operator==(const Key&) const = default;
     };
     struct Hash {
@@ -234,7 +236,7 @@ class ThreadsView : public View, public HeapObserver {
     Key last_key = {};
     Freed* last = nullptr;
 
-    Freed& at(StackId stack, ThreadId maker, ThreadId freer) {
+    Freed& at(StackId stack, StrandId maker, ThreadId freer) {
       Key key = {stack, maker, freer};
       if (!last || !(key == last_key)) last = &all[key], last_key = key;
       return *last;

@@ -19,6 +19,7 @@ constexpr ViewKind kViews[] = {
     {"lifetimes", "how long blocks live, by site", lifetimes_view},
     {"sizes", "which sizes are asked for, and when", sizes_view},
     {"threads", "who allocates and who frees", threads_view},
+    {"phases", "what each phase of the program allocates and leaves", phases_view},
     {"growth", "blocks that grow step by step, and the reserve() to say instead", growth_view},
     {"churn", "blocks thrown away at once, and how many a second", churn_view},
     {"rss", "why more is resident than the heap holds", rss_view, false, false, false},
@@ -48,10 +49,10 @@ Result<void> suits(const ViewKind& view, const Query& query, bool at) {
         "--at is one instant, and --view {} is about a range: use --from and --to (--at works "
         "with {})",
         view.name, names_with_instant()));
-  if (!view.has_stacks && (!query.frames.empty() || !query.threads.empty()))
+  if (!view.has_stacks && (!query.frames.empty() || query.tells_strands()))
     return fail(fmt::format(
         "--view {} is about whole processes; --focus, --ignore, --only-under, --hide, --where, "
-        "--type, --module and --thread have no meaning there",
+        "--type, --module, --thread and --phase have no meaning there",
         view.name));
   if (!view.has_sizes && (query.tally.min_size > 0 || query.tally.max_size < UINT64_MAX))
     return fail(fmt::format(
@@ -70,11 +71,11 @@ NamedFrame SiteIndex::named(FrameId id) {
           frame.column};
 }
 
-std::optional<size_t> SiteIndex::site_of(ImageId image, StackId stack, ThreadId thread) {
+std::optional<size_t> SiteIndex::site_of(ImageId image, StackId stack, StrandId strand) {
   Row row;
   row.image = image;
   row.stack = stack;
-  row.thread = thread;
+  row.strand = strand;
   std::optional<FrameId> frame;
   if (!selector_.select(row, &frame)) return std::nullopt;
   uint64_t key = frame ? static_cast<uint64_t>(*frame) : UINT64_MAX;
@@ -83,11 +84,11 @@ std::optional<size_t> SiteIndex::site_of(ImageId image, StackId stack, ThreadId 
   return place->second;
 }
 
-std::vector<NamedFrame> SiteIndex::stack(ImageId image, StackId stack, ThreadId thread) {
+std::vector<NamedFrame> SiteIndex::stack(ImageId image, StackId stack, StrandId strand) {
   Row row;
   row.image = image;
   row.stack = stack;
-  row.thread = thread;
+  row.strand = strand;
   std::vector<NamedFrame> frames;
   if (selector_.select(row, &shown_))
     for (FrameId frame : shown_) frames.push_back(named(frame));

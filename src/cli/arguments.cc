@@ -131,6 +131,8 @@ void add_query(CLI::App& app, QueryWords* words) {
       ->type_name("TIME")
       ->group(kWhich);
   pattern("--thread", &words->threads, "Only threads of this name or number");
+  pattern("--phase", &words->phases,
+          "Only blocks made in this phase, which the program named by malloscope.h");
   pattern("--module", &words->modules,
           "Only allocations made by code of these libraries or programs");
   pattern("--focus", &words->focus, "Only stacks with such a function");

@@ -85,7 +85,7 @@ std::string formats_help() {
 // A sentence if the query is one that the format cannot answer.
 std::string objection(const Format& format, const analyze::Query& query) {
   if (std::string_view(format.name) != "perfetto") return "";
-  if (query.frames.empty() && query.threads.empty() && query.tally.min_size == 0 &&
+  if (query.frames.empty() && !query.tells_strands() && query.tally.min_size == 0 &&
       query.tally.max_size == UINT64_MAX)
     return "";
   return "perfetto shows whole processes over time: of the filters it knows only --process, --from "

@@ -70,6 +70,11 @@ bool has_thread(const analyze::Reading& reading, const std::vector<analyze::Patt
   return false;
 }
 
+bool has_phase(const trace::Tables& tables, const std::vector<analyze::Pattern>& patterns) {
+  return std::ranges::any_of(tables.mark_names,
+                             [&](const std::string& name) { return matches_any(patterns, name); });
+}
+
 }  // namespace
 
 std::function<void(double)> progress_of(std::string_view what) {
@@ -128,6 +133,16 @@ std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const anal
   if (!query.threads.empty() && !has_thread(**reading, query.threads))
     complain(kOk, fmt::format("no thread of {} has a name or number that matches --thread {}", path,
                               query.threads[0].text()));
+  if (!query.phases.empty() && !has_phase(tables, query.phases))
+    complain(kOk, fmt::format("no phase of {} has a name that matches --phase {}{}", path,
+                              query.phases[0].text(),
+                              tables.mark_names.empty()
+                                  ? "; the program names none (docs/phases.md tells how it can)"
+                                  : "; malloscope info lists them"));
+  if (!query.phases.empty() && !(*reading)->accounts().phases().complete)
+    complain(kOk, fmt::format("warning: {} has more combinations of phases and threads than are "
+                              "told apart; of some blocks it is not known which phase made them",
+                              path));
   if (!(*reading)->past_end().empty()) complain(kOk, (*reading)->past_end());
   if (!tables.complete && !says_losses)
     complain(kOk, fmt::format("warning: {} is not complete: {}", path,

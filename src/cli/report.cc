@@ -64,9 +64,10 @@ struct ReportOptions {
 };
 
 const std::map<std::string, Metric> kMetrics = analyze::metrics();
-const std::map<std::string, By> kGroups = {
-    {"function", By::kFunction}, {"site", By::kSite}, {"file", By::kFile}, {"module", By::kModule},
-    {"thread", By::kThread},     {"size", By::kSize}, {"type", By::kType}};
+const std::map<std::string, By> kGroups = {{"function", By::kFunction}, {"site", By::kSite},
+                                           {"file", By::kFile},         {"module", By::kModule},
+                                           {"thread", By::kThread},     {"phase", By::kPhase},
+                                           {"size", By::kSize},         {"type", By::kType}};
 
 // The page, unless something was asked that only a profile can answer.
 int page_or_everything(const ReportOptions& options, const analyze::Query& query) {
@@ -100,6 +101,7 @@ int profile(const ReportOptions& options, analyze::Query query) {
                                         "it can be by cumulative, self or function",
                                         shape.sort));
   query.tally.by_thread |= wanted.by == By::kThread;
+  query.tally.by_phase |= wanted.by == By::kPhase;
   query.tally.by_size |= wanted.by == By::kSize;
   ask_for(wanted.metric, &query);
 
@@ -226,7 +228,7 @@ int main_report(const Words& words) {
   if (!options.view.empty()) return view(options, *query);
   bool profiled = !options.metric.empty() || !options.by.empty() || options.tree ||
                   options.stacks || options.callers || !query->frames.empty() ||
-                  query->rules.reshape() || !query->threads.empty() ||
+                  query->rules.reshape() || query->tells_strands() ||
                   !options.shape.columns.empty() || !options.shape.sort.empty() ||
                   !options.query.min_size.empty() || !options.query.max_size.empty();
   return profiled ? profile(options, *query) : page_or_everything(options, *query);

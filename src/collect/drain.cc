@@ -195,6 +195,19 @@ bool Drain::put_alignment(Lane& lane, wire::Kind kind, wire::Op op, uint64_t tic
   return true;
 }
 
+// As a record, and as an event that tells where among the thread's calls it was.
+void Drain::put_mark(Lane& lane, DrainedImage& image, uint64_t tick, wire::MarkKind kind,
+                     std::string_view name) {
+  open_run(lane, image, tick);
+  encoder_.mark(tick, ++image.marks);
+  wire::MarkRecord record = {raw(image.id), raw(lane.thread), tick, static_cast<uint64_t>(kind),
+                             std::string(name)};
+  wire::pack(record, &marks_);
+  if (marks_.result().size() < wire::kMaxChunkBytes / 4) return;
+  file_->append(ChunkType::kMarks, marks_.result(), 0, 0, true);
+  marks_.result().clear();
+}
+
 bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* shared_words,
                           uint32_t count, uint64_t limit_tick, bool* stop) {
   using namespace wire;
@@ -255,6 +268,20 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
       MappingRecord record = {raw(image.id), raw(lane.thread), tick,     op,      payload >> 8,
                               words[2],      words[3],         words[5], words[4]};
       pack(record, &mappings_);
+      lane.tick = tick;
+      return true;
+    }
+    case kMarkEvent: {
+      uint64_t kind = payload & 0xff, bytes = payload >> 8;
+      if (kind == 0 || kind >= kMarkKinds || bytes > kMostMarkBytes || count != 2 + (bytes + 7) / 8)
+        return false;
+      uint64_t tick = std::max(words[1], lane.tick);
+      if (tick >= limit_tick) {
+        *stop = true;
+        return true;
+      }
+      put_mark(lane, image, tick, static_cast<MarkKind>(kind),
+               {reinterpret_cast<const char*>(words + 2), bytes});
       lane.tick = tick;
       return true;
     }
@@ -330,6 +357,7 @@ void Drain::flush(uint64_t limit_tick) {
       file_->append(ChunkType::kStacks, image->stacks.finish(image->id), limit_tick, limit_tick,
                     true);
   write(ChunkType::kMappings, mappings_);
+  write(ChunkType::kMarks, marks_);
   write_events();
 }
 

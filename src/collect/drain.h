@@ -36,6 +36,7 @@ struct DrainedImage {
   uint64_t last_tick = 0;      // Of its latest event.
   uint32_t garbled_lanes = 0;  // Lanes whose words made no sense.
   std::vector<NotFollowed> not_followed;
+  uint64_t marks = 0;
   std::vector<wire::ThreadRecord> threads;
   wire::StackEncoder stacks;
 };
@@ -96,6 +97,8 @@ class Drain {
                      uint64_t limit_tick, bool* stop);
   void open_run(Lane& lane, DrainedImage& image, uint64_t tick);
   void put_free_stack(Lane& lane, uint64_t tick);
+  void put_mark(Lane& lane, DrainedImage& image, uint64_t tick, wire::MarkKind kind,
+                std::string_view name);
   bool put_alignment(Lane& lane, wire::Kind kind, wire::Op op, uint64_t tick);
   void return_segment(uint32_t number);
   void write_events();
@@ -106,7 +109,7 @@ class Drain {
   wire::EventEncoder encoder_;
   std::vector<std::unique_ptr<DrainedImage>> images_;
   std::vector<Lane> lanes_;
-  wire::Packer threads_, modules_, mappings_;
+  wire::Packer threads_, modules_, mappings_, marks_;
   bool run_open_ = false;
   uint64_t events_ = 0;
   uint32_t live_lanes_ = 0;

@@ -31,17 +31,17 @@ using analyze::CallTree;
 
 constexpr uint64_t kPageBytes = 4096;
 
-// Of rows, and of blocks: the thread counts only if there is a row for each.
+// Of rows, and of blocks: the strand counts only as far as there is a row for each.
 struct RowKey {
   ImageId image;
   StackId stack;
-  ThreadId thread;
+  analyze::StrandId strand;
   bool operator==(const RowKey&) const = default;
 };
 struct RowKeyHash {
   size_t operator()(const RowKey& key) const {
     uint64_t h = (uint64_t{raw(key.image)} << 32 | raw(key.stack)) * 0x9e3779b97f4a7c15;
-    h ^= uint64_t{raw(key.thread)} * 0xd6e8feb86659fd93;
+    h ^= uint64_t{raw(key.strand)} * 0xd6e8feb86659fd93;
     return h ^ h >> 29;
   }
 };
@@ -78,11 +78,9 @@ void write_stacks(const CallTree& tree, Sink* sink) {
 
 class EventWriter : public analyze::HeapObserver {
  public:
-  EventWriter(const analyze::Reading& reading, const analyze::Query& query, NodeOf nodes,
-              Sink* sink)
+  EventWriter(const analyze::Reading& reading, NodeOf nodes, Sink* sink)
       : tables_(reading.tables()),
-        options_(query.tally),
-        by_thread_(reading.accounts().tally().options().by_thread),
+        options_(reading.accounts().tally().options()),
         from_ms_(tables_.time_ns(reading.accounts().window().from_tick) / 1'000'000),
         nodes_(std::move(nodes)),
         sink_(*sink) {
@@ -119,7 +117,7 @@ class EventWriter : public analyze::HeapObserver {
 
   void write(char sign, ImageId image, const Block& block) {
     if (block.size < options_.min_size || block.size > options_.max_size) return;
-    auto node = nodes_.find({image, block.stack, by_thread_ ? block.thread : ThreadId::kNone});
+    auto node = nodes_.find({image, block.stack, options_.told_apart(block.strand)});
     if (node == nodes_.end()) return;  // A filter left it out.
     auto [kind, fresh] = kinds_.try_emplace({block.size, node->second}, kinds_.size());
     if (fresh) sink_.write(fmt::format("a {:x} {:x}\n", block.size, node->second));
@@ -135,7 +133,6 @@ class EventWriter : public analyze::HeapObserver {
 
   const trace::Tables& tables_;
   analyze::TallyOptions options_;
-  bool by_thread_;
   uint64_t from_ms_, last_ms_ = 0;
   NodeOf nodes_;
   Sink& sink_;
@@ -150,14 +147,14 @@ Result<void> write_heaptrack(const Export& what, Sink* sink) {
   const analyze::Reading& reading = *what.reading;
   NodeOf nodes;
   auto remember = [&](const analyze::Row& row, uint32_t node) {
-    nodes.emplace(RowKey{row.image, row.stack, row.thread}, node);
+    nodes.emplace(RowKey{row.image, row.stack, row.strand}, node);
   };
   CallTree tree(what.reading, *what.query, {true, what.fold, true, remember});
   // Written as by heaptrack 1.4 in version 2, the newest in which strings have no length.
   sink->write("v 10400 2\n");
   sink->write(fmt::format("X {}\nI {:x} {:x}\n", printable(command_of(reading)), kPageBytes, 0));
   write_stacks(tree, sink);
-  EventWriter events(reading, *what.query, std::move(nodes), sink);
+  EventWriter events(reading, std::move(nodes), sink);
   analyze::Heap heap(reading.accounts().selection(), reading.accounts().window());
   heap.add_observer(&events);
   Result<trace::Tables> tables = trace::stream(reading.path(), &heap);

@@ -241,8 +241,9 @@ class Writer {
     const trace::Image& image = reading_.tables().image(row.image);
     labels_.clear();
     labels_.push_back({string("process"), 0, image.pid, 0});
-    if (options.by_thread && raw(row.thread) > 0 && raw(row.thread) <= image.threads.size()) {
-      const trace::Thread& thread = image.threads[raw(row.thread) - 1];
+    uint32_t thread_number = raw(thread_of(row.strand));
+    if (options.by_thread && thread_number > 0 && thread_number <= image.threads.size()) {
+      const trace::Thread& thread = image.threads[thread_number - 1];
       labels_.push_back({string("thread"),
                          string(thread.name.empty() ? std::to_string(thread.tid) : thread.name), 0,
                          0});

@@ -242,6 +242,20 @@ bool LaneWriter::thread_name(const char name[16]) {
   return true;
 }
 
+bool LaneWriter::mark(wire::MarkKind kind, uint64_t tick, std::span<const char> name) {
+  if (tick < last_tick_) tick = last_tick_;
+  uint32_t words = static_cast<uint32_t>(2 + (name.size() + 7) / 8);
+  if (!reserve(words)) return false;
+  uint64_t* at = words_ + used_;
+  at[0] =
+      wire::extended_word(wire::kMarkEvent, words, name.size() << 8 | static_cast<uint64_t>(kind));
+  at[words - 1] = 0;
+  at[1] = tick;
+  memcpy(at + 2, name.data(), name.size());
+  commit(words, tick);
+  return true;
+}
+
 bool LaneWriter::free_stack(StackId stack) {
   if (!reserve(1)) return false;
   words_[used_] = wire::extended_word(wire::kFreeStack, 1, raw(stack));

@@ -72,6 +72,7 @@ class LaneWriter {
   bool module(uint64_t start, uint64_t end, uint64_t bias, uint32_t generation,
               std::span<const uint8_t> build_id, std::span<const char> path);
   bool thread_name(const char name[16]);
+  bool mark(wire::MarkKind kind, uint64_t tick, std::span<const char> name);
   bool not_followed(const char* program, uint64_t why);
 
   // Of the free that comes next, and of the call that came last.

@@ -367,6 +367,19 @@ void record_not_followed(const char* program, uint64_t why) {
   end_recording(t);
 }
 
+void record_mark(wire::MarkKind kind, uintptr_t frame, const char* name) {
+  size_t bytes = 0;
+  while (bytes < wire::kMostMarkBytes && name[bytes]) ++bytes;
+  Nested nested = enter_nested(Op::kMmap, frame, nullptr);
+  ThreadState* t = nested.state;
+  if (nested.role == Role::kForwardOnly) return;
+  begin_recording(t, frame);
+  // What this thread and those before it have done is before the mark.
+  if (!t->lane.mark(kind, tick_in_order(t), {name, bytes})) t->lane.count_drop();
+  end_recording(t);
+  leave_nested(nested);
+}
+
 void record_mapping(Op op, uintptr_t frame, uint64_t address, uint64_t size, uint64_t other,
                     bool failed) {
   ThreadState* t = thread;

@@ -312,6 +312,7 @@ void* reallocate(Op op, uintptr_t frame, void* old_block, size_t size, Call&& ca
 
 void record_thread_name(const char* name);
 void record_not_followed(const char* program, uint64_t why);
+void record_mark(wire::MarkKind kind, uintptr_t frame, const char* name);
 
 // mmap and its like.
 void record_mapping(Op op, uintptr_t frame, uint64_t address, uint64_t size, uint64_t other,

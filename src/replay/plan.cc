@@ -173,7 +173,7 @@ class TrackPlanner : public Planner {
       tail_.mapping_calls += (event.flags & wire::kInsideAllocator) == 0;
       return true;
     }
-    if (event.kind == Kind::kCallTime) return true;
+    if (event.kind > Kind::kMapping) return true;
     end_overdue(event.tick);
     uint32_t track = track_of(event);
     uint64_t tick = since_start(event.tick);

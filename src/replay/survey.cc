@@ -20,7 +20,7 @@ ImageId Survey::busiest(const std::function<bool(const trace::Image&)>& wanted) 
 
 void Survey::add(std::span<const Event> events) {
   for (const Event& event : events) {
-    if (event.kind == Kind::kMapping || event.kind == Kind::kCallTime) continue;
+    if (event.kind > Kind::kReallocEnd) continue;  // Neither makes a block nor ends one.
     if (raw(event.image) >= images.size()) images.resize(raw(event.image) + size_t{1});
     ImageSpan& image = images[raw(event.image)];
     image.calls += event.kind != Kind::kReallocBegin;

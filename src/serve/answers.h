@@ -57,14 +57,16 @@ Result<std::string> replay_answer(const std::string& trace);
 struct BlockFilter {
   std::vector<std::vector<bool>> stacks;   // By image and stack; empty: all.
   std::vector<std::vector<bool>> threads;  // By image and thread; empty: all.
+  std::vector<bool> phases;                // By PhasesId; empty: all.
   uint64_t min_size = 0, max_size = UINT64_MAX;
 
   bool is_of_all() const {
-    return stacks.empty() && threads.empty() && min_size == 0 && max_size == UINT64_MAX;
+    return stacks.empty() && threads.empty() && phases.empty() && min_size == 0 &&
+           max_size == UINT64_MAX;
   }
   bool lets_through(ImageId image, const analyze::Block& block) const;
 };
-// Those of rows that `counts` says, with the question's threads and sizes.
+// Those of rows that `counts` says, with the question's threads, phases and sizes.
 BlockFilter block_filter(const Context& context, const analyze::Explorer::Question& question,
                          const std::function<bool(size_t row)>& counts);
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "analyze/row_selector.h"
 #include "analyze/site_blocks.h"
+#include "analyze/strand_selector.h"
 #include "serve/answers.h"
 #include "serve/columns.h"
 #include "serve/names.h"
@@ -19,7 +19,9 @@ bool BlockFilter::lets_through(ImageId image, const analyze::Block& block) const
     return lists.empty() || (of < lists.size() && i < lists[of].size() && lists[of][i]);
   };
   return block.size >= min_size && block.size <= max_size && has(stacks, raw(block.stack)) &&
-         has(threads, raw(block.thread));
+         has(threads, raw(thread_of(block.strand))) &&
+         (phases.empty() ||
+          (raw(phases_of(block.strand)) < phases.size() && phases[raw(phases_of(block.strand))]));
 }
 
 BlockFilter block_filter(const Context& context, const Explorer::Question& question,
@@ -44,6 +46,13 @@ BlockFilter block_filter(const Context& context, const Explorer::Question& quest
       for (const trace::Thread& thread : image.threads)
         meant[raw(thread.id)] = analyze::is_meant(thread, query.threads);
     }
+  if (!query.phases.empty()) {
+    // Whoever reads all events gives them the same numbers.
+    const analyze::PhasePaths& phases = explorer.reading().accounts().phases();
+    analyze::StrandSelector selector(explorer.reading().tables(), phases, query);
+    for (uint32_t i = 0; i < phases.paths.size(); ++i)
+      filter.phases.push_back(selector.selects_phases(analyze::PhasesId{i}));
+  }
   return filter;
 }
 

@@ -28,6 +28,7 @@ Result<DetailQuestion> detail_question(const Context& context, const Parameters&
   asked.query.from = std::nullopt;
   asked.query.frames = {};
   asked.query.threads.clear();
+  asked.query.phases.clear();
   asked.query.tally = {};
   asked.query.tally.by_stack = false;  // Nobody asks for rows.
   if (Explorer::is_about_all(*question)) return asked;

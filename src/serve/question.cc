@@ -37,7 +37,8 @@ Result<QueryWords> query_words(const Parameters& parameters, const QueryWords& n
   words.to = word(parameters, "to");
   words.at = word(parameters, "at");
   words.where = word(parameters, "where");
-  all("hide", &words.hide), all("under", &words.only_under), all("thread", &words.threads);
+  all("hide", &words.hide), all("under", &words.only_under), all("thread", &words.threads),
+      all("phase", &words.phases);
   all("module", &words.modules), all("type", &words.types);
   words.min_size = word(parameters, "min_size");
   words.max_size = word(parameters, "max_size");

@@ -139,7 +139,8 @@ class Maker {
 
   Result<void> add_answers() {
     if (context_.explorer.index()) {
-      for (std::string by : {"none", "process", "thread", "site"}) {
+      for (std::string by : {"none", "process", "thread", "phase", "site"}) {
+        if (by == "phase" && context_.explorer.reading().tables().mark_names.empty()) continue;
         std::string name = by == "none" ? "timeline" : "timeline-" + by;
         if (Result<void> good = add(name, timeline_answer(context_, {{"by", by}})); !good)
           return good;

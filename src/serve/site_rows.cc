@@ -79,11 +79,12 @@ void list_groups(const Explorer::Groups& groups, const Explorer::Amounted& now,
   }
 }
 
-// By thread or size, which only a report tells.
+// By thread, phase or size, which only a report tells.
 Result<void> list_report(const Context& context, const Explorer::Question& question, By by,
                          Jobs::Running* job, Listed* listed) {
   analyze::Query query = question.query;
   query.tally.by_thread |= by == By::kThread;
+  query.tally.by_phase |= by == By::kPhase;
   query.tally.by_size |= by == By::kSize;
   auto progress = [&](double share) { job->show("reading events", share); };
   auto reading = analyze::Reading::open(context.path, query, {progress, {}, {}});
@@ -144,8 +145,8 @@ void join(const analyze::Counterparts& names, By by, Listed before, Listed* afte
 const std::map<std::string, By>& row_groups() {
   static const std::map<std::string, By> kGroups = {
       {"function", By::kFunction}, {"site", By::kSite},     {"file", By::kFile},
-      {"module", By::kModule},     {"thread", By::kThread}, {"size", By::kSize},
-      {"type", By::kType}};
+      {"module", By::kModule},     {"thread", By::kThread}, {"phase", By::kPhase},
+      {"size", By::kSize},         {"type", By::kType}};
   return kGroups;
 }
 
@@ -155,7 +156,7 @@ static Result<Listed> list_own(const Context& context, const Parameters& paramet
   Listed listed;
   auto progress = [&](std::string_view what, double share) { job->show(what, share); };
   Explorer& explorer = context.explorer;
-  if (by == By::kThread || by == By::kSize) {
+  if (by == By::kThread || by == By::kPhase || by == By::kSize) {
     if (Result<void> good = list_report(context, question, by, job, &listed); !good)
       return std::unexpected(good.error());
   } else {

@@ -166,6 +166,7 @@ Result<std::string> stacks_answer(const Context& context, const Parameters& para
   json.key("stacks").begin_array();
   analyze::Query shown = question->query;
   shown.threads.clear();
+  shown.phases.clear();
   analyze::SiteIndex names(&explorer.reading(), shown);
   for (size_t i = 0; i < kept; ++i) {
     const Explorer::RowId& id = explorer.rows()[rows[i]];
@@ -177,7 +178,7 @@ Result<std::string> stacks_answer(const Context& context, const Parameters& para
     json.member("live", of.live_bytes);
     json.member("peak", of.peak_bytes);
     json.key("frames");
-    write_stack(names.stack(id.image, id.stack, ThreadId::kNone), &json);
+    write_stack(names.stack(id.image, id.stack, analyze::StrandId::kNone), &json);
     json.end();
   }
   json.end();

@@ -91,7 +91,18 @@ bool layers_of(const Context& context, const Explorer::Question& question, const
     }
     auto group = [&](const analyze::IndexCell& cell) {
       const std::vector<uint32_t>& numbers = number[raw(cell.image) - 1];
-      return raw(cell.thread) < numbers.size() ? numbers[raw(cell.thread)] : numbers[0];
+      uint32_t thread = raw(thread_of(cell.strand));
+      return thread < numbers.size() ? numbers[thread] : numbers[0];
+    };
+    if (!explorer.curves_of_cells(question, layers->names.size(), group, curves)) return false;
+  } else if (by == "phase") {
+    // Those that lie inside each other would be shown twice: a block is of the innermost.
+    layers->names = tables.mark_names;
+    layers->names.emplace_back(analyze::kNoPhase);
+    auto group = [&](const analyze::IndexCell& cell) {
+      auto phase = innermost_phase(explorer.index()->facts().phases, cell.strand);
+      auto last = static_cast<uint32_t>(tables.mark_names.size());
+      return std::min(phase.value_or(last), last);
     };
     if (!explorer.curves_of_cells(question, layers->names.size(), group, curves)) return false;
   } else {
@@ -137,7 +148,7 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
   Result<Explorer::Question> question = question_of(parameters, context.names);
   if (!question) return std::unexpected(question.error());
   std::string by = word(parameters, "by", "none");
-  static const std::set<std::string> kBy = {"none", "process", "thread", "site"};
+  static const std::set<std::string> kBy = {"none", "process", "thread", "phase", "site"};
   if (!kBy.contains(by)) return fail_usage("by= is none of none, process, thread, site");
   Explorer& explorer = context.explorer;
   if (!explorer.index())

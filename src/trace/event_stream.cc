@@ -9,6 +9,8 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 #include "trace/file_reader.h"
 #include "trace/merge.h"
@@ -114,6 +116,8 @@ class Stream {
         return take_all<wire::RssRecord>(in);
       case ChunkType::kVm:
         return take_all<wire::VmRecord>(in);
+      case ChunkType::kMarks:
+        return take_all<wire::MarkRecord>(in);
       case ChunkType::kNote:
         return take_all<wire::NoteRecord>(in);
       case ChunkType::kRun:
@@ -249,6 +253,17 @@ class Stream {
     return true;
   }
 
+  bool take_record(const wire::MarkRecord& record) {
+    Image* owner = image(record.image);
+    if (!owner || !record.sensible()) return false;
+    auto [name, fresh] =
+        mark_names_.try_emplace(record.name, static_cast<uint32_t>(tables_.mark_names.size()));
+    if (fresh) tables_.mark_names.push_back(record.name);
+    owner->marks.push_back({record.tick, ThreadId{static_cast<uint32_t>(record.thread)},
+                            static_cast<wire::MarkKind>(record.kind), name->second});
+    return true;
+  }
+
   bool take_record(const wire::NoteRecord& record) {
     tables_.notes.push_back({record.text});
     return true;
@@ -311,6 +326,15 @@ class Stream {
     const Image& owner = tables_.images[raw(event->image) - 1];
     if (!owner.stacks.defined(event->stack)) event->stack = StackId::kNone;
     if (raw(event->thread) > owner.threads.size()) event->thread = ThreadId::kNone;
+    if (event->kind == wire::Kind::kMark) [[unlikely]]
+      name_mark(owner, event);
+  }
+  static void name_mark(const Image& owner, wire::Event* event) {
+    uint64_t number = std::exchange(event->size, 0);
+    if (number == 0 || number > owner.marks.size()) return;
+    const Mark& mark = owner.marks[number - 1];
+    event->flags = static_cast<uint8_t>(mark.kind);
+    event->size = mark.name;
   }
 
   // Returns the chunk that made no sense, or nullptr.
@@ -380,8 +404,7 @@ class Stream {
       auto events = std::span(to->events.events).subspan(run.first, run.count);
       for (wire::Event& event : events) {
         check(&event);
-        tables_.events +=
-            event.kind != wire::Kind::kReallocEnd && event.kind != wire::Kind::kCallTime;
+        tables_.events += wire::is_call(event.kind);
       }
       merger_.add(events, first_order + i, &to->left);
     }
@@ -414,6 +437,7 @@ class Stream {
   size_t announced_ = 0;
   std::vector<uint64_t> ends_;
   std::vector<wire::StackDecoder> decoders_;
+  std::unordered_map<std::string, uint32_t> mark_names_;
   std::vector<Pending> definitions_;
   std::vector<uint64_t> fresh_;
   wire::EventDecoder decoder_;

@@ -34,7 +34,7 @@ namespace {
 using wire::ChunkType;
 __extension__ using Wide = unsigned __int128;
 
-constexpr ChunkType kLastType = ChunkType::kVm;           // That this knows how to merge.
+constexpr ChunkType kLastType = ChunkType::kMarks;        // That this knows how to merge.
 constexpr size_t kChunkBytes = wire::kMaxChunkBytes / 4;  // When a chunk is large enough.
 
 // No clock gets there; what a file claims beyond is cut off, so that sums of two do not overflow.
@@ -88,7 +88,7 @@ class Output {
       for (; first != stop; ++first) {
         encoder_.put(*first);
         last_tick_ = std::max(last_tick_, first->tick);
-        events_ += first->kind != wire::Kind::kReallocEnd && first->kind != wire::Kind::kCallTime;
+        events_ += wire::is_call(first->kind);
       }
     }
   }
@@ -325,6 +325,12 @@ class Input {
           vm.tick = place(vm.tick);
           out->put(chunk.type, vm, vm.tick);
           return true;
+        });
+      case ChunkType::kMarks:
+        return take_all<wire::MarkRecord>(in, [&](wire::MarkRecord& mark) {
+          mark.tick = place(mark.tick);
+          out->put(chunk.type, mark, mark.tick);
+          return mark.sensible();
         });
       case ChunkType::kNote: {
         wire::NoteRecord note;

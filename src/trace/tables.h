@@ -14,6 +14,7 @@
 
 #include "base/ids.h"
 #include "base/pieces.h"
+#include "wire/event.h"
 
 namespace malloscope::trace {
 
@@ -137,6 +138,14 @@ struct MemorySample {
   uint64_t bytes = 0;
 };
 
+// What the program said at one moment; see wire::MarkKind.
+struct Mark {
+  uint64_t tick = 0;
+  ThreadId thread = ThreadId::kNone;
+  wire::MarkKind kind = wire::MarkKind::kUnknown;
+  uint32_t name = 0;  // In Tables::mark_names.
+};
+
 struct Image {
   ImageId id = ImageId::kNone;
   ImageId parent = ImageId::kNone;
@@ -154,6 +163,7 @@ struct Image {
   std::vector<Thread> threads;  // threads[i] has id i + 1.
   std::vector<Module> modules;
   StackTable stacks;
+  std::vector<Mark> marks;
   std::vector<MemorySample> rss;
   std::vector<MemorySample> vm;  // The address space, where it changes.
 
@@ -220,7 +230,8 @@ struct Tables {
   static constexpr uint64_t kMostNameBytes = uint64_t{512} << 20;
 
   Header header;
-  std::vector<Image> images;  // images[i] has id i + 1.
+  std::vector<Image> images;            // images[i] has id i + 1.
+  std::vector<std::string> mark_names;  // Each once.
   std::vector<Note> notes;
   std::vector<Run> runs;                    // Empty unless the trace was merged.
   std::vector<std::vector<uint8_t>> names;  // kNames chunks, as they are in the file.

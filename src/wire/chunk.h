@@ -37,6 +37,7 @@ enum class ChunkType : uint16_t {
   kNames = 14,  // Names of frames, added later by `symbolize`.
   kRun = 15,    // Of a merged trace: which recording some of its images come from.
   kVm = 16,
+  kMarks = 17,
 };
 
 inline constexpr uint16_t kCompressed = 1;  // The payload is one zstd frame.

@@ -61,6 +61,8 @@ inline constexpr uint8_t kFreeStackTag = kCodeFirstFreeOfNull | 1 << kAgeShift;
 inline constexpr uint8_t kSameFreeStackTag = kCodeFirstFreeOfNull | 2 << kAgeShift;
 inline constexpr uint8_t kCallTimeTag = kCodeFirstFreeOfNull | 3 << kAgeShift;
 inline constexpr uint8_t kAlignmentTag = kCodeFirstFreeOfNull | 4 << kAgeShift;
+// And where among the thread's calls a mark stands, by its number (in the column of sizes).
+inline constexpr uint8_t kMarkTag = kCodeFirstFreeOfNull | 5 << kAgeShift;
 
 inline constexpr uint8_t kLate = 255;
 

@@ -159,6 +159,9 @@ bool EventDecoder::decode_some(Run* whole, uint32_t least, DecodedChunk* out) {
     } else if (tag == kCallTimeTag) {
       event.kind = Kind::kCallTime;
       event.size = varint(kSizeColumn);
+    } else if (tag == kMarkTag) {
+      event.kind = Kind::kMark;
+      event.size = varint(kSizeColumn);
     } else if (tag == kAlignmentTag) {
       alignment = varint(kSizeColumn);
       if (alignment == 0 || alignment > kMaxAlignmentLog2 || i + 1 == run.count ||

@@ -118,10 +118,29 @@ enum class Kind : uint8_t {
                   // it was a free. Address 0 with another size: it failed, the old block lives on.
   kMapping,       // mmap and its like; not part of the heap.
   kCallTime,      // `size` cycles is what the thread's last call took. With --time-calls only.
+  kMark,  // The program named this moment. In a file `size` is the number of the image's mark;
+          // shown by trace::stream, `flags` is its MarkKind and `size` its name.
 };
+
+// What a program says by malloscope.h. The numbers are part of the formats, and of what programs
+// were compiled with. A phase is open from its begin to the end of the same name: for all threads,
+// or for the thread that began it alone.
+enum class MarkKind : uint8_t {
+  kUnknown = 0,
+  kMark = 1,
+  kPhaseBegin = 2,
+  kPhaseEnd = 3,
+  kThreadPhaseBegin = 4,
+  kThreadPhaseEnd = 5,
+};
+inline constexpr unsigned kMarkKinds = 6;
+inline constexpr uint64_t kMostMarkBytes = 256;  // Of a name; what is longer is cut.
 
 inline constexpr uint8_t kInsideAllocator = 1;  // A mapping made by the allocator itself.
 inline constexpr uint8_t kFailed = 2;           // A mapping call that failed.
+
+// Whether an event is one of those that are counted as a call, a realloc once.
+constexpr bool is_call(Kind kind) { return kind <= Kind::kReallocBegin; }
 
 struct Event {
   uint64_t tick = 0;
@@ -188,6 +207,7 @@ enum Extended : uint64_t {
   kCallCycles = 9,   // payload: how many cycles the call took whose event came last.
   kAlignment = 10,   // payload: log2 of the alignment that the very next event asked for, which is
                      // an allocation by an aligned entry point, committed together with this.
+  kMarkEvent = 11,   // tick, then the name, padded; payload: bytes of the name << 8 | MarkKind.
 };
 inline constexpr uint64_t kMaxPayload = (uint64_t{1} << 40) - 1;
 inline constexpr uint64_t kMaxExtendedWords = (1 << 12) - 1;

@@ -114,6 +114,19 @@ struct VmRecord {
   }
 };
 
+// An image's marks are numbered from 1, in the order of their records.
+struct MarkRecord {
+  uint64_t image = 0, thread = 0, tick = 0, kind = 0;
+  std::string name;
+  template <typename V>
+  void visit(V& v) {
+    v(image), v(thread), v(tick), v(kind), v(name);
+  }
+  bool sensible() const {
+    return kind > 0 && kind < kMarkKinds && name.size() <= kMostMarkBytes && thread <= UINT32_MAX;
+  }
+};
+
 struct NoteRecord {
   std::string text;
   template <typename V>
@@ -146,7 +159,8 @@ struct EndRecord {
   bool sensible() const { return cycles_per_second != 0; }
 };
 
-// kThread, kModule, kMappings, kRss, kVm, kNote and kRun chunks hold several of their records.
+// kThread, kModule, kMappings, kRss, kVm, kMarks, kNote and kRun chunks hold several of their
+// records.
 
 struct RecordWriter {
   Packer& out;

@@ -7,6 +7,7 @@ const fields: Record<string, string> = {
   "only-under": "under",
   under: "under",
   thread: "thread",
+  phase: "phase",
   process: "process",
   module: "module",
   type: "type",

@@ -44,16 +44,21 @@ export interface Warning {
   text: string;
 }
 
+// Of those that come again and again there may be one for several.
 export interface Phase {
   name: string;
+  pid: number;
+  thread?: string; // Of which alone it is.
   from_ns: number;
   to_ns: number;
-  [other: string]: unknown;
+  times: number;
 }
 
 export interface Mark {
   name: string;
+  pid: number;
   time_ns: number;
+  times: number;
 }
 
 // What is known before anything was counted, and while it is counted.
@@ -90,6 +95,7 @@ export interface Trace extends TraceHead {
   warnings: Warning[];
   overview: { text: string; to?: Record<string, unknown> }[];
   phases?: Phase[];
+  phase_names?: string[];
   marks?: Mark[];
   has?: { replay?: boolean; access?: boolean; free_stacks?: boolean; call_times?: boolean; source?: boolean };
 }

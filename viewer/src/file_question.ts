@@ -62,6 +62,7 @@ const other = "choose another metric, or ";
 
 const words: Record<string, string> = {
   thread: "What one thread did",
+  phase: "What was made in one phase",
   type: "What objects of one type hold",
   min_size: "What blocks of one size hold",
   max_size: "What blocks of one size hold",
@@ -72,7 +73,7 @@ const words: Record<string, string> = {
 export function refusalOf(word: string, value = ""): string | null {
   if (word === "range" && value === "peak") return notHereSentence("The peak of a part of the time", other);
   if (word === "range" && value === "leaked") return notHereSentence("What leaked in a part of the time", other);
-  if (word === "group" && ["thread", "size", "type"].includes(value)) return notHereSentence(`The table by ${value}`);
+  if (word === "group" && ["thread", "phase", "size", "type"].includes(value)) return notHereSentence(`The table by ${value}`);
   if (word === "metric" && value !== "leaked" && !Object.hasOwn(metrics, value))
     return notHereSentence(`The metric "${value}"`);
   return Object.hasOwn(words, word) ? notHereSentence(words[word]!) : null;

@@ -17,7 +17,7 @@ import { type FlameHow, type Source, answerOf, blocksOf, timelineOf, traceOf } f
 import { tenthsOf } from "./state";
 
 // Views that a file has of the whole recording alone.
-const ofTheWhole = ["leaks", "sizes", "lifetimes", "threads", "access", "more"];
+const ofTheWhole = ["leaks", "sizes", "lifetimes", "threads", "phases", "access", "more"];
 
 export class FileSource implements Source {
   private made: Promise<c.Trace> | null = null;

@@ -14,6 +14,7 @@ export interface State {
   hide: string[];
   under: string[];
   thread: string[];
+  phase: string[];
   process: string;
   module: string[];
   type: string[];
@@ -52,6 +53,7 @@ export const initial: State = {
   hide: [],
   under: [],
   thread: [],
+  phase: [],
   process: "",
   module: [],
   type: [],
@@ -91,6 +93,7 @@ const questionWords: (keyof State)[] = [
   "hide",
   "under",
   "thread",
+  "phase",
   "process",
   "module",
   "type",
@@ -106,6 +109,7 @@ const filterWords: (keyof State)[] = [
   "hide",
   "under",
   "thread",
+  "phase",
   "process",
   "module",
   "type",

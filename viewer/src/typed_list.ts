@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields for a thread, module or type hold regular expressions, with commas in between. What is chosen from
+// Fields for a thread, phase, module or type hold regular expressions, with commas in between. What is chosen from
 // the known values, such as "libstdc++.so.6" or "int[]", means just that; so does what is no expression.
 
 import { literally, shown } from "./safe_text";

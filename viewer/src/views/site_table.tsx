@@ -30,6 +30,7 @@ export const siteTitles: Record<string, string> = {
   file: "file",
   module: "module",
   thread: "thread",
+  phase: "phase",
   size: "size",
   type: "type",
 };

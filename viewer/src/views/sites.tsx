@@ -11,7 +11,7 @@ import { Choice, Nothing, Waiting } from "../widgets/bits";
 import { SitePanel } from "../widgets/site_panel";
 import { SiteTable, siteFrame, siteTitles, wholeOf } from "./site_table";
 
-const ways = ["site", "function", "file", "module", "thread", "size", "type"] as const;
+const ways = ["site", "function", "file", "module", "thread", "phase", "size", "type"] as const;
 
 export function SitesView() {
   const { state, change, source, trace } = usePage();
@@ -27,6 +27,7 @@ export function SitesView() {
           onChange={(group) => change({ group, site: null, sort: "" })}
           options={ways
             .filter((w) => w !== "type" || trace.types !== false)
+            .filter((w) => w !== "phase" || trace.phase_names?.length)
             .map((w) => [w as string, siteTitles[w]!, source.refusal("group", w)] as const)}
         />
       </div>

@@ -33,6 +33,7 @@ export function FilterBar() {
     );
   };
   const threads = (names.size > 1 ? [...names] : trace.threads.map((t) => String(t.tid))).slice(0, 200);
+  const phases = (trace.phase_names ?? []).slice(0, 200);
   const modules = trace.modules.slice(0, 300).map(baseName);
   return (
     <form class="filters" role="search" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
@@ -72,6 +73,16 @@ export function FilterBar() {
         list={threads}
         set={(text) => ({ thread: patternsOf(text, threads) })}
       />
+      {phases.length > 0 && (
+        <Typed
+          name="phase"
+          label="Phase"
+          value={typedText(state.phase)}
+          placeholder="name"
+          list={phases}
+          set={(text) => ({ phase: patternsOf(text, phases) })}
+        />
+      )}
       <Field label="Process" wide="process">
         <select
           id="f-process"

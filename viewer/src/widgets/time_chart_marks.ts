@@ -4,6 +4,7 @@
 
 import type uPlot from "uplot";
 import { palette } from "../colors";
+import { grouped } from "../format";
 import { cutTime } from "../page";
 import { shown } from "../safe_text";
 import type { Latest } from "./time_chart_input";
@@ -78,9 +79,20 @@ export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "ligh
   }
   if (props.peak !== null && props.peak !== undefined) line(props.peak, colours.peak, [3, 3], "peak", 0);
   if (state.metric === "live" && state.to !== null) line(cutTime(trace, state.to), colours.accent, [], "live here", 1);
-  for (const mark of props.marks ?? []) line(mark.time_ns, colours.muted, [2, 4], shown(mark.name), 2);
-  if (props.height > 150)
-    for (const phase of props.phases ?? []) line(phase.from_ns, colours.muted, [1, 3], shown(phase.name), 3);
+  // Names that would lie on each other are left out; the table of phases and a nearer look have them.
+  const named = (things: { at: number; name: string; times: number }[], dash: number[], row: number) => {
+    let free = -Infinity;
+    ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
+    for (const { at, name, times } of things) {
+      if (!visible(at)) continue;
+      const text = times > 1 ? `${shown(name)} × ${grouped(times)}` : shown(name);
+      const fits = x(at) >= free;
+      if (fits) free = x(at) + ctx.measureText(text).width + 10 * ratio;
+      line(at, colours.muted, dash, fits ? text : "", row);
+    }
+  };
+  named((props.marks ?? []).map((m) => ({ ...m, at: m.time_ns })), [2, 4], 2);
+  if (props.height > 150) named((props.phases ?? []).map((p) => ({ ...p, at: p.from_ns })), [1, 3], 3);
   const keyed = u.root.parentElement?.dataset.keyCut;
   if (keyed !== undefined) line(cutTime(trace, Number(keyed)), colours.ink, [2, 2], "", 0);
   ctx.restore();

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was allocated in each phase that the program named, and what is left of it. Phases may lie
+// inside each other: a block is one of all that were open when it was made, so the rows do not add
+// up to the whole.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analyze/numbers.h"
+#include "analyze/phase_spans.h"
+#include "analyze/profile_views.h"
+#include "analyze/view.h"
+
+namespace malloscope::analyze {
+namespace {
+
+using Kind = Column::Kind;
+
+class PhasesView : public View {
+ public:
+  void prepare(Query* query) override { query->tally.by_phase = true; }
+  bool needs_rows() const override { return true; }
+  bool restore(const IndexedWindow&) override { return true; }
+
+  Answer answer(Reading* reading, const Query& query) override {
+    const trace::Tables& tables = reading->tables();
+    const PhasePaths& phases = reading->accounts().phases();
+    std::vector<Line> lines(tables.mark_names.size() + 1);  // The last: of no phase.
+    Window window = reading->accounts().window();
+    for (const PhaseSpan& span : phase_spans(tables, reading->end_tick())) {
+      uint64_t from = std::max(span.from_tick, window.from_tick);
+      uint64_t to = std::min(span.to_tick, window.to_tick);
+      if (from > to || !query.selection.contains(tables.image(span.image))) continue;
+      Line& line = lines[span.name];
+      line.first_tick = std::min(line.first_tick, span.from_tick);
+      line.ns += tables.time_ns(to) - tables.time_ns(from);
+      ++line.times;
+      line.open += !span.ended;
+    }
+    Amounts all;
+    SiteIndex sites(reading, query);
+    reading->for_each_row([&](const Row& row) {
+      std::optional<size_t> site = sites.site_of(row.image, row.stack, row.strand);
+      if (!site) return;
+      all += row.amounts;
+      auto add = [&](Line& line) {
+        line.amounts += row.amounts;
+        if (row.amounts.live_bytes > 0) line.live_of_site[*site] += row.amounts.live_bytes;
+      };
+      const PhasePath& path = phases.paths[raw(phases_of(row.strand))];
+      for (uint32_t name : path) add(lines[name]);
+      if (path.empty()) add(lines.back());
+    });
+
+    std::vector<size_t> order;
+    for (size_t i = 0; i < lines.size(); ++i)
+      if (lines[i].times > 0 || lines[i].amounts.allocations > 0 ||
+          lines[i].amounts.live_blocks > 0)
+        order.push_back(i);
+    // As they came; what is of none is behind them.
+    std::ranges::stable_sort(order, {}, [&](size_t i) { return lines[i].first_tick; });
+
+    Answer answer;
+    answer.headline = headline(tables, lines, order);
+    answer.facts = {{"phases", uint64_t{order.size() - (lines.back().any() ? 1 : 0)}}};
+    add_totals(*reading, &answer);
+    Table table;
+    table.key = "phases";
+    table.columns = {{"first_ns", "first", Kind::kTime},
+                     {"times", "times", Kind::kCount},
+                     {"duration_ns", "took", Kind::kDuration},
+                     {"allocations", "allocations", Kind::kCount, true, true},
+                     {"allocated_bytes", "allocated", Kind::kBytes},
+                     {"temporary", "temporary", Kind::kCount, false},
+                     {"peak_bytes", "at peak", Kind::kBytes, true, true},
+                     {"live_blocks", "blocks left", Kind::kCount},
+                     {"live_bytes", "left", Kind::kBytes},
+                     {"phase", "phase", Kind::kText},
+                     {"function", "most of what is left", Kind::kText, true, true}};
+    for (size_t i : order) {
+      const Line& line = lines[i];
+      bool none = i + 1 == lines.size();
+      TableRow row;
+      row.cells = {
+          none ? Cell() : Cell(tables.time_ns(line.first_tick)),
+          none ? Cell() : Cell(line.times),
+          none ? Cell() : Cell(line.ns),
+          line.amounts.allocations,
+          line.amounts.allocated_bytes,
+          line.amounts.temporary,
+          line.amounts.peak_bytes,
+          line.amounts.live_blocks,
+          line.amounts.live_bytes,
+          none ? std::string(kNoPhase) : tables.mark_names[i],
+          line.amounts.live_bytes == 0 ? Cell() : Cell(sites.frame(line.heaviest_site()).function)};
+      table.rows.push_back(std::move(row));
+    }
+    answer.tables.push_back(std::move(table));
+    add_filter_note(all.allocations, reading->accounts().totals().allocations, &answer);
+    if (uint64_t open = open_at_end(lines))
+      answer.notes.push_back(fmt::format("{} never ended: {} until the process did.",
+                                         count_text(open, "phase was", "phases were"),
+                                         open == 1 ? "it lasted" : "they lasted"));
+    if (!phases.complete)
+      answer.notes.push_back(
+          "There are more combinations of phases and threads than are told apart; of some blocks "
+          "it is not known which phase made them.");
+    return answer;
+  }
+
+ private:
+  struct Line {
+    uint64_t first_tick = UINT64_MAX;
+    uint64_t times = 0, ns = 0, open = 0;
+    Amounts amounts;
+    std::map<size_t, uint64_t> live_of_site;  // Bytes, by the site's number.
+
+    bool any() const { return amounts.allocations > 0 || amounts.live_blocks > 0; }
+    size_t heaviest_site() const {
+      return std::ranges::max_element(live_of_site, {},
+                                      [](const auto& site) { return site.second; })
+          ->first;
+    }
+  };
+
+  static uint64_t open_at_end(const std::vector<Line>& lines) {
+    uint64_t open = 0;
+    for (const Line& line : lines) open += line.open;
+    return open;
+  }
+
+  static std::string headline(const trace::Tables& tables, const std::vector<Line>& lines,
+                              const std::vector<size_t>& order) {
+    const size_t none = lines.size() - 1;
+    std::optional<size_t> worst;
+    uint64_t phases = 0;
+    for (size_t i : order) {
+      if (i == none) continue;
+      ++phases;
+      if (!worst || lines[i].amounts.live_bytes > lines[*worst].amounts.live_bytes) worst = i;
+    }
+    if (!worst)
+      return tables.mark_names.empty()
+                 ? "The program names no phases; docs/phases.md tells how it can"
+                 : "None of the program's phases is in what was asked for";
+    if (lines[*worst].amounts.live_bytes == 0)
+      return fmt::format("{}; nothing that they allocated is left",
+                         count_text(phases, "phase", "phases"));
+    return fmt::format("{}; \"{}\" leaves most: {} of the {} that it allocated",
+                       count_text(phases, "phase", "phases"), tables.mark_names[*worst],
+                       bytes_text(lines[*worst].amounts.live_bytes),
+                       bytes_text(lines[*worst].amounts.allocated_bytes));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<View> phases_view(const Query&, const ViewOptions&) {
+  return std::make_unique<PhasesView>();
+}
+
+}  // namespace malloscope::analyze
