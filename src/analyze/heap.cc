@@ -267,13 +267,14 @@ void Heap::enter_window() {
 }
 
 void Heap::apply(ImageAccount& image, const wire::Event& event) {
+  strand_ = phases_.strand(image.id, event.thread);
   if (keeps_last_calls_ && event.kind <= wire::Kind::kReallocEnd) {
     std::optional<Block>& last = image.thread(event.thread).last_call;
     const Block* freed = event.kind == wire::Kind::kFree && event.address
                              ? image.blocks.find(event.address)
                              : nullptr;
     if (event.kind == wire::Kind::kAlloc || event.kind == wire::Kind::kReallocEnd)
-      last = block_of(image, event);
+      last = block_of(event);
     else
       last = freed ? std::optional(*freed) : std::nullopt;
   }
@@ -341,11 +342,6 @@ void Heap::reach_peak() {
   if (running_bytes_ == window_.to_bytes) over_ = true;
 }
 
-Block Heap::block_of(const ImageAccount& image, const wire::Event& event) {
-  return {event.address, event.size, event.tick, event.stack,
-          phases_.strand(image.id, event.thread)};
-}
-
 void Heap::allocate(ImageAccount& image, const wire::Event& event) {
   Totals& totals = image.totals;
   if (event.address == 0) {
@@ -353,7 +349,7 @@ void Heap::allocate(ImageAccount& image, const wire::Event& event) {
     return;
   }
   uint64_t live_before = totals.live_bytes;
-  Block block = block_of(image, event);
+  Block block = block_of(event);
   put(image, block, event);
   if (image.selected)
     for (HeapObserver* observer : observers_) observer->made(image.id, block, event, counts_);
@@ -483,7 +479,7 @@ void Heap::end_realloc(ImageAccount& image, const wire::Event& event) {
 
   uint64_t live_before = totals.live_bytes;
   // It has outlived a reallocation and is never temporary: it is nobody's newest block.
-  Block now = block_of(image, event);
+  Block now = block_of(event);
   put(image, now, event);
   bury(image, old, event.tick);
   ThreadState& state = image.thread(event.thread);
@@ -513,8 +509,7 @@ void Heap::map(ImageAccount& image, const wire::Event& event) {
   else if (event.op == wire::Op::kMunmap)
     mappings.unmapped_bytes += event.size;
   if (image.selected)
-    for (HeapObserver* observer : observers_)
-      observer->mapped(event, phases_.strand(image.id, event.thread), counts_);
+    for (HeapObserver* observer : observers_) observer->mapped(event, strand_, counts_);
 }
 
 // A block has gone; if a fork saw it, that child may yet free its copy.

@@ -198,7 +198,9 @@ class Heap : public trace::Listener {
 
   void apply(ImageAccount& image, const wire::Event& event);
   // That the event makes.
-  Block block_of(const ImageAccount& image, const wire::Event& event);
+  Block block_of(const wire::Event& event) const {
+    return {event.address, event.size, event.tick, event.stack, strand_};
+  }
   void allocate(ImageAccount& image, const wire::Event& event);
   void free_block(ImageAccount& image, const wire::Event& event);
   void put(ImageAccount& image, const Block& block, const wire::Event& event);
@@ -228,6 +230,7 @@ class Heap : public trace::Listener {
   bool keeps_last_calls_ = false;
   std::vector<HeapObserver*> observers_;
   Phases phases_;
+  StrandId strand_ = StrandId::kNone;                  // Of the event that is being applied.
   std::vector<std::unique_ptr<ImageAccount>> images_;  // By id; 0 is not used.
   uint64_t running_bytes_ = 0;
   uint64_t last_tick_ = 0;

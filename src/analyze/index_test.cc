@@ -64,6 +64,8 @@ struct Recording {
       }
       tables.images.push_back(std::move(image));
     }
+    marks_ = pick(2);
+    tables.mark_names = {"read", "event", "write", "end"};
     std::vector<std::vector<uint64_t>> live(images);
     std::vector<size_t> running;
     size_t started = 0;
@@ -115,7 +117,7 @@ struct Recording {
   }
 
  private:
-  bool tidy_, growing_ = false;
+  bool tidy_, growing_ = false, marks_ = false;
   std::vector<uint64_t> freed_;  // Addresses, some of which are used again.
 
   uint64_t new_address(uint64_t* next) {
@@ -131,6 +133,15 @@ struct Recording {
     std::vector<uint64_t>& blocks = (*live)[image];
     wire::Event e;
     e.tick = tick;
+    if (marks_ && pick(12) == 0) {
+      e.kind = wire::Kind::kMark;
+      e.flags = static_cast<uint8_t>(1 + pick(wire::kMarkKinds - 1));
+      e.size = pick(static_cast<unsigned>(tables.mark_names.size()));
+      e.thread = ThreadId{pick(4)};
+      e.image = ImageId{static_cast<uint32_t>(image + 1)};
+      batch->push_back(e);
+      return;
+    }
     e.stack = StackId{pick(21)};
     e.thread = ThreadId{pick(4)};
     e.image = ImageId{static_cast<uint32_t>(image + 1)};
@@ -193,6 +204,8 @@ std::string told(const Accounts& accounts, const trace::Tables& tables) {
   text += fmt::format("last {}\n", accounts.last_tick());
   accounts.tally().for_each_row([&](const Row& row) {
     const Amounts& a = row.amounts;
+    for (uint32_t name : accounts.phases().paths[raw(phases_of(row.strand))])
+      text += tables.mark_names[name] + " ";
     text += fmt::format("{} {} {} {}: {} {} {} {} {} {} {}\n", raw(row.image), raw(row.stack),
                         raw(row.strand), row.size_class, a.allocations, a.reallocations,
                         a.allocated_bytes, a.live_bytes, a.live_blocks, a.temporary, a.peak_bytes);
@@ -255,6 +268,7 @@ Question any_question(Recording* r, const IndexFacts& facts) {
   if (r->pick(3)) q.window.to_tick = times.cuts[std::max(a, b)];
   if (r->pick(10) == 0) q.window.to_tick = kStart + r->slice * r->pick(1000) + 1 + r->pick(18);
   q.options.by_thread = r->pick(2);
+  q.options.by_phase = r->pick(2);
   q.options.by_size = r->pick(2);
   q.options.by_stack = r->pick(4) != 0;
   if (r->pick(4) == 0) q.options.min_size = 1ULL << r->pick(12);
@@ -265,7 +279,7 @@ Question any_question(Recording* r, const IndexFacts& facts) {
 
 TEST(Index, AnswersAsALookAtAllEventsDoes) {
   int asked = 0, answered = 0;
-  size_t straddlers = 0;
+  size_t straddlers = 0, phases = 0;
   for (unsigned seed = 1; seed <= 40; ++seed) {
     Recording recording(seed);
     File file(seed);
@@ -281,6 +295,7 @@ TEST(Index, AnswersAsALookAtAllEventsDoes) {
       auto answer = index->answer(recording.tables, q.selection, q.window, q.options);
       if (!answer) continue;
       ++answered;
+      phases += answer->phases().paths.size() > 1;
       auto expected = direct(recording, q.selection, q.window, q.options);
       ASSERT_EQ(told(*answer, recording.tables), told(*expected, recording.tables))
           << "seed " << seed << ", round " << round << ", pid " << q.selection.pid.value_or(0)
@@ -289,6 +304,7 @@ TEST(Index, AnswersAsALookAtAllEventsDoes) {
   }
   EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
   EXPECT_GT(straddlers, 1000u);
+  EXPECT_GT(phases, 100u);
 }
 
 std::string told_of_leaks(const Accounts& accounts) {

@@ -68,6 +68,7 @@ class MadeUp {
     wire::StackEncoder stacks;
     uint32_t defined = 0;
     uint64_t threads = 0;
+    uint64_t marks = 0;
   };
   static constexpr unsigned kThreads = 3;
 
@@ -140,6 +141,15 @@ class MadeUp {
     event.image = ImageId{static_cast<uint32_t>(number + 1)};
     event.thread = ThreadId{static_cast<uint32_t>(1 + pick(kThreads))};
     uint64_t what = pick(20);
+    if (pick(15) == 0) {
+      wire::MarkRecord mark = {number + 1, raw(event.thread), tick_, 1 + pick(wire::kMarkKinds - 1),
+                               std::string(1, static_cast<char>('a' + pick(3)))};
+      put(ChunkType::kMarks, mark);
+      event.kind = wire::Kind::kMark;
+      event.size = ++image.marks;
+      events_.push_back(event);
+      return;
+    }
     auto take = [&](std::vector<uint64_t>* list) {
       uint64_t place = pick(list->size()), address = (*list)[place];
       list->erase(list->begin() + static_cast<ptrdiff_t>(place));
@@ -241,10 +251,12 @@ void add(Figures* to, const Figures& other) {
 // A recording as the reports see it.
 struct Seen {
   trace::Tables tables;
-  std::unique_ptr<Accounts> accounts = std::make_unique<Accounts>();
+  std::unique_ptr<Accounts> accounts =
+      std::make_unique<Accounts>(Selection{}, Window{}, TallyOptions{.by_phase = true});
   std::vector<Figures> images;  // Of each image.
   Figures totals;
-  std::map<std::pair<uint32_t, uint32_t>, Figures> stacks;  // By image and stack.
+  // By image, stack and the names of phases.
+  std::map<std::tuple<uint32_t, uint32_t, std::string>, Figures> stacks;
   uint64_t peak = 0;
   // After each event and each end: when, and what the running images hold together.
   std::vector<std::pair<uint64_t, uint64_t>> curve;
@@ -296,7 +308,7 @@ Seen look(const std::string& path) {
     Figures of_image = figures(seen.accounts->totals(image.id));
     for (uint64_t n :
          {image.lost, image.truncated_stacks, image.stacks.count(), uint64_t{image.threads.size()},
-          uint64_t{image.rss.size()}, uint64_t{image.vm.size()}})
+          uint64_t{image.rss.size()}, uint64_t{image.vm.size()}, uint64_t{image.marks.size()}})
       of_image.push_back(n);
     seen.images.push_back(of_image);
   }
@@ -304,9 +316,14 @@ Seen look(const std::string& path) {
   seen.totals.push_back(seen.tables.events);
   seen.totals.push_back(seen.tables.images.size());
   seen.totals.push_back(seen.tables.notes.size());
-  seen.accounts->for_each_stack([&](ImageId image, StackId stack, const Amounts& a) {
-    seen.stacks[{raw(image), raw(stack)}] = {a.allocations, a.reallocations, a.allocated_bytes,
-                                             a.live_bytes,  a.live_blocks,   a.temporary};
+  seen.accounts->tally().for_each_row([&](const Row& row) {
+    std::string phases;
+    for (uint32_t name : seen.accounts->phases().paths[raw(phases_of(row.strand))])
+      phases += seen.tables.mark_names[name];
+    const Amounts& a = row.amounts;
+    seen.stacks[{raw(row.image), raw(row.stack), phases}] = {a.allocations,     a.reallocations,
+                                                             a.allocated_bytes, a.live_bytes,
+                                                             a.live_blocks,     a.temporary};
   });
   seen.peak = seen.accounts->peak().bytes;
   return seen;
@@ -337,13 +354,13 @@ class Merge : public testing::Test {
   void expect_sum(const Seen& merged, const std::vector<const Seen*>& parts) {
     Figures sum;
     std::vector<Figures> images;
-    std::map<std::pair<uint32_t, uint32_t>, Figures> stacks;
+    std::map<std::tuple<uint32_t, uint32_t, std::string>, Figures> stacks;
     for (const Seen* part : parts) {
       uint32_t before = static_cast<uint32_t>(images.size());
       add(&sum, part->totals);
       images.insert(images.end(), part->images.begin(), part->images.end());
       for (const auto& [key, amounts] : part->stacks)
-        stacks[{key.first + before, key.second}] = amounts;
+        stacks[{std::get<0>(key) + before, std::get<1>(key), std::get<2>(key)}] = amounts;
     }
     EXPECT_EQ(merged.totals, sum);
     EXPECT_EQ(merged.images, images);

@@ -43,6 +43,7 @@ void Phases::take(const wire::Event& mark) {
       break;
   }
   image.strands.clear();
+  last_ = {};
 }
 
 PhasesId Phases::number_of(const PhasePath& path) {

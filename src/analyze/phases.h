@@ -39,8 +39,14 @@ class Phases {
   // An event of Kind::kMark, with its name.
   void take(const wire::Event& mark);
 
+  // Numbers are given to phases as they are met here: whoever shows it all events, in order, is
+  // told the same.
   StrandId strand(ImageId image, ThreadId thread) {
-    return images_.empty() ? plain_strand(thread) : strand_in(image, thread);
+    if (images_.empty()) [[likely]]
+      return plain_strand(thread);
+    if (image != last_.image || thread != last_.thread)
+      last_ = {image, thread, strand_in(image, thread)};
+    return last_.strand;
   }
 
   const PhasePaths& paths() const { return paths_; }
@@ -66,6 +72,12 @@ class Phases {
   std::unordered_map<uint32_t, ImagePhases> images_;  // Of those that have named any.
   PhasePaths paths_;
   std::map<PhasePath, PhasesId> numbers_;
+  struct Last {  // Most events are of the same thread as the one before.
+    ImageId image = ImageId::kNone;
+    ThreadId thread = ThreadId::kNone;
+    StrandId strand = StrandId::kNone;
+  };
+  Last last_;
 };
 
 }  // namespace malloscope::analyze

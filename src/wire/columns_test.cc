@@ -18,7 +18,7 @@ Event random_event(std::mt19937_64& random, uint64_t* tick) {
   e.tick = *tick;
   bool regular = random() % 16;
   e.address = random() % 8 == 0 ? 0 : regular ? 0x5555'0000'0000 + random() % 64 * 16 : random();
-  switch (random() % 5) {
+  switch (random() % 6) {
     case 0:
       e.kind = Kind::kFree;
       e.op = static_cast<Op>(16 + random() % 8);
@@ -29,6 +29,11 @@ Event random_event(std::mt19937_64& random, uint64_t* tick) {
       e.kind = Kind::kCallTime;
       e.address = 0;
       e.size = random() % (uint64_t{1} << 40);
+      break;
+    case 5:
+      e.kind = Kind::kMark;
+      e.address = 0;
+      e.size = random() % 100'000;
       break;
     case 1:
       e.kind = Kind::kReallocBegin;
