@@ -10,6 +10,7 @@
 #include <ctime>
 #include <map>
 
+#include "analyze/phase_spans.h"
 #include "output/losses.h"
 #include "output/style.h"
 #include "output/words.h"
@@ -38,6 +39,7 @@ class Info {
     settings();
     processes();
     threads();
+    phases();
     modules();
     notes();
   }
@@ -173,6 +175,37 @@ class Info {
                           : fmt::format("  image {:<5} tid {:<8} {}\n", raw(image.id), thread.tid,
                                         thread.name.empty() ? "-" : printable(thread.name)));
     more(all, "threads");
+  }
+
+  void phases() {
+    if (tables_.mark_names.empty()) return;
+    struct Named {
+      uint32_t name = 0;
+      uint64_t times = 0, first_tick = 0, ns = 0;
+    };
+    std::vector<Named> phases;  // As they came.
+    std::map<uint32_t, size_t> places;
+    uint64_t marks = 0;
+    for (const analyze::PhaseSpan& span : analyze::phase_spans(tables_, reading_.end_tick())) {
+      auto [place, fresh] = places.try_emplace(span.name, phases.size());
+      if (fresh) phases.push_back({span.name, 0, span.from_tick, 0});
+      ++phases[place->second].times;
+      phases[place->second].ns += tables_.time_ns(span.to_tick) - tables_.time_ns(span.from_tick);
+    }
+    for (const trace::Image& image : tables_.images)
+      for (const trace::Mark& mark : image.marks) marks += mark.kind == wire::MarkKind::kMark;
+    heading(fmt::format("Phases ({}{})", grouped(phases.size()),
+                        marks > 0 ? "; " + analyze::count_text(marks, "mark", "marks") : ""));
+    size_t lines = 0;
+    for (const Named& named : phases)
+      if (lines++ < kMostLines)
+        sink_.write(fmt::format(
+            "  from {:>8}  took {:>8}  {}{}\n",
+            analyze::duration_text(tables_.time_ns(named.first_tick)),
+            analyze::duration_text(named.ns),
+            cut_end(printable(tables_.mark_names[named.name]), width_ / 2),
+            style_.dim(named.times > 1 ? fmt::format("  {} times", grouped(named.times)) : "")));
+    more(phases.size(), "phases");
   }
 
   void modules() {

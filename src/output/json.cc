@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analyze/phase_spans.h"
 #include "output/json_writer.h"
 #include "output/losses.h"
 #include "trace/event_stream.h"
@@ -255,6 +256,40 @@ void write_runs(JsonWriter* json, const trace::Tables& tables) {
   json->end();
 }
 
+// What the program said of itself by malloscope.h.
+void write_phases(JsonWriter* json, const analyze::Reading& reading) {
+  const trace::Tables& tables = reading.tables();
+  auto whose = [&](ImageId id, ThreadId thread) {
+    const trace::Image& image = tables.image(id);
+    json->member("pid", image.pid);
+    json->member("image", raw(id));
+    json->key("thread");
+    thread == ThreadId::kNone ? json->null() : json->value(raw(thread));
+  };
+  json->key("phases").begin_array();
+  for (const analyze::PhaseSpan& span : analyze::phase_spans(tables, reading.end_tick())) {
+    json->begin_object(Layout::kLine);
+    json->member("name", tables.mark_names[span.name]);
+    whose(span.image, span.thread);
+    json->member("from_ns", tables.time_ns(span.from_tick));
+    json->member("to_ns", tables.time_ns(span.to_tick));
+    json->member("ended", span.ended);
+    json->end();
+  }
+  json->end();
+  json->key("marks").begin_array();
+  for (const trace::Image& image : tables.images)
+    for (const trace::Mark& mark : image.marks) {
+      if (mark.kind != wire::MarkKind::kMark) continue;
+      json->begin_object(Layout::kLine);
+      json->member("name", tables.mark_names[mark.name]);
+      whose(image.id, mark.thread);
+      json->member("time_ns", tables.time_ns(mark.tick));
+      json->end();
+    }
+  json->end();
+}
+
 void write_frame_members(JsonWriter* json, const analyze::Frame& frame) {
   json->member("function", frame.function);
   write_optional_text(json, "file", frame.file);
@@ -335,6 +370,7 @@ void write_info_json(analyze::Reading* reading, Sink* sink) {
   for (const std::string& setting : header.settings) json.value(setting);
   json.end();
   write_runs(&json, reading->tables());
+  write_phases(&json, *reading);
   json.key("clock").begin_object();
   json.member("ns_per_tick", header.ns_per_tick);
   json.end();
