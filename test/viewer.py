@@ -18,7 +18,7 @@ TYPES = {"f64": "d", "u32": "I", "u8": "B"}
 METRICS = ["peak", "live", "allocated", "allocations", "calls", "temporary"]
 # What reports call the words of an address.
 OPTIONS = {"from": "--from", "to": "--to", "where": "--where", "hide": "--hide",
-           "under": "--only-under", "thread": "--thread", "process": "--process",
+           "under": "--only-under", "thread": "--thread", "phase": "--phase", "process": "--process",
            "module": "--module", "type": "--type", "min_size": "--min-size",
            "max_size": "--max-size"}
 
@@ -158,7 +158,7 @@ def compare(page, report, words):
               for f in report(words, *options, "--by", "function")["functions"]}
     same(f"functions {what}", functions, wanted)
 
-    for by in ("site", "file", "module", "type", "thread", "size"):
+    for by in ("site", "file", "module", "type", "thread", "phase", "size"):
         head, columns = page.columns("api/sites", {**words, "by": by})
         names = head["names"]
         if head["left_out"]:
@@ -206,7 +206,7 @@ def compare_answers(page, malloscope, trace, words):
     words = {word: value for word, value in words.items() if word != "metric"}
     options = [part for word, value in words.items() for part in (OPTIONS[word], value)]
     cells = 0
-    for name in ("leaks", "lifetimes", "threads", "sizes"):
+    for name in ("leaks", "lifetimes", "threads", "phases", "sizes"):
         command = ["leaks", trace] if name == "leaks" else ["report", trace, "--view", name]
         wanted = json.loads(subprocess.run([malloscope, *command, "--json", *options],
                                            stdout=subprocess.PIPE).stdout)
@@ -242,7 +242,7 @@ def main():
         same("the timeline's end", int(columns["live"][-1]), whole["totals"]["live_bytes"])
         same("the timeline's calls", int(sum(columns["allocations"])),
              whole["totals"]["allocations"])
-        for by in ("process", "thread", "site"):
+        for by in ("process", "thread", "phase", "site"):
             head, columns = page.columns("api/timeline", {"by": by})
             groups, slices = len(head["groups"]), head["slices"]
             ends = [int(columns["group_live"][g * slices + slices - 1]) for g in range(groups)]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What the page is told is what reports say, number by number: flame graphs, functions, sites, files,
-# modules, types, threads and sizes, of any metric, range and filter; leaks, lifetimes and who frees whose blocks.
+# modules, types, threads, phases and sizes, of any metric, range and filter; leaks, lifetimes and who frees whose blocks.
 . "$(dirname "$0")/here.sh"
 
 agree() { # TRACE QUESTION...
@@ -11,6 +11,9 @@ agree() { # TRACE QUESTION...
 record threads.mscope "$programs/handover" 20000 >/dev/null || fail "exit $?"
 agree threads.mscope "" "metric=allocated from=10% to=60%" "metric=live to=33.3%" \
   "metric=allocated thread=handover" "metric=peak min_size=64" "metric=allocated max_size=100"
+record phases.mscope "$programs/phased" 5000 >/dev/null || fail "exit $?"
+agree phases.mscope "metric=peak" "metric=allocated phase=event" "metric=live phase=^load$" "metric=allocated phase=first from=10% to=90%" \
+  "metric=allocated phase=others thread=phased min_size=64" "metric=calls phase=nowhere" "metric=lifetime phase=event"
 record python.mscope python3 -c 'import json; x = [json.loads("[1, {\"a\": [2.5]}]") for _ in range(3000)]' ||
   fail "exit $?"
 agree python.mscope "metric=peak" "metric=allocated where='json or dict -Parser'" \

@@ -6,6 +6,6 @@
 [ -d "$root/test/browser/node_modules" ] || skip "npm ci --prefix test/browser was not run"
 export MALLOSCOPE=$malloscope
 
-record t.mscope sh -c '"$0"/handover 500; "$0"/leaky leaks 40; /usr/bin/python3 -c "import json"' "$programs" \
+record t.mscope sh -c '"$0"/handover 500; "$0"/phased 3000; "$0"/leaky leaks 40; /usr/bin/python3 -c "import json"' "$programs" \
   >/dev/null || fail "exit $?"
 node "$root/test/browser/viewer_use.mjs" t.mscope || fail "see above"

@@ -64,7 +64,7 @@ class PhasesView : public View {
 
     Answer answer;
     answer.headline = headline(tables, lines, order);
-    answer.facts = {{"phases", uint64_t{order.size() - (lines.back().any() ? 1 : 0)}}};
+    answer.facts = {{"different_phases", uint64_t{order.size() - (lines.back().any() ? 1 : 0)}}};
     add_totals(*reading, &answer);
     Table table;
     table.key = "phases";

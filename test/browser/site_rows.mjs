@@ -13,6 +13,7 @@ const options = {
   hide: "--hide",
   under: "--only-under",
   thread: "--thread",
+  phase: "--phase",
   process: "--process",
   module: "--module",
   min_size: "--min-size",

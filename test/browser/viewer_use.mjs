@@ -139,6 +139,7 @@ async function filters(viewer) {
   const cases = [
     ["where", "main and not /^_?dl_/"],
     ["thread", /\((\d+)\)/.exec(thread)?.[1] ?? thread],
+    ["phase", "event"],
     ["module", library.split("/").pop()],
     ["module", "libstdc++.so.6"], // Known, and no regular expression.
     ["min_size", "64"],
@@ -366,6 +367,40 @@ async function metrics(viewer) {
     }
 }
 
+// Of a program that names its phases.
+async function phases(viewer) {
+  await viewer.go("view=phases");
+  const told = cli("report", trace, "--view", "phases");
+  const rows = await viewer.rows("Phases");
+  const figures = (r) => [r.phase, r.allocations, r.allocated, r["blocks left"], r.left];
+  check(
+    "what each phase allocates",
+    rows.map(figures),
+    told.phases.map((p) => [p.phase, count(p.allocations), bytes(p.allocated_bytes), count(p.live_blocks), bytes(p.live_bytes)]),
+  );
+  const info = cli("info", trace);
+  check("when they were", (await viewer.rows("When the phases were")).length, info.phases.length);
+  await viewer.page.getByRole("grid", { name: "Phases", exact: true }).getByText("event", { exact: true }).click();
+  await viewer.settled();
+  check("a phase is a filter", viewer.words().phase, "^event$");
+  await viewer.tab("Sites");
+  await sameSites("the sites of a phase", viewer, trace, viewer.words());
+  await viewer.tab("Leaks");
+  const leaks = cli("leaks", trace, "--phase", "^event$");
+  check("what leaks in a phase", (await viewer.text(".view .headline")).includes(bytes(leaks.totals.bytes)));
+  await viewer.tab("Phases");
+  await viewer.page.getByRole("grid", { name: "When the phases were" }).getByText("load", { exact: true }).click();
+  await viewer.settled();
+  const load = info.phases.find((p) => p.name === "load"),
+    end = info.trace.duration_ns;
+  check("its time is a range", near(viewer.words().from, (load.from_ns / end) * 100) && near(viewer.words().to, (load.to_ns / end) * 100));
+  await viewer.go("view=sites&metric=allocated&group=phase");
+  await sameSites("by phase", viewer, trace, { metric: "allocated" }, "phase");
+  await viewer.go("view=timeline&by=phase");
+  const names = await viewer.texts(".charts .u-legend .u-label");
+  check("the curve by phase", names.some((n) => n.includes("event")) || names);
+}
+
 async function themes(viewer, browser) {
   const theme = (v) =>
     v.page.evaluate(() => [document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor]);
@@ -387,7 +422,7 @@ await finish(async () => {
     browser,
     await serve(trace, "--source", path.join(import.meta.dirname, "../programs")),
   );
-  for (const use of [time, zoom, shortcuts, filters, flame, sites, metrics, themes]) {
+  for (const use of [time, zoom, shortcuts, filters, flame, sites, phases, metrics, themes]) {
     const began = Date.now();
     await use(viewer, browser);
     if (process.env.MSCOPE_VERBOSE) console.log(use.name, Date.now() - began, "ms");
