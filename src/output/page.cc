@@ -336,6 +336,7 @@ class Page {
   // The views that answer what the figures above make one ask, the most telling first.
   std::vector<std::string_view> telling_views() const {
     std::vector<std::string_view> views;
+    if (!tables_.mark_names.empty()) views.push_back("phases");
     if (totals_.temporary > totals_.allocations / 4) views.push_back("churn");
     // Code, libraries and stacks are some megabytes in every process.
     constexpr uint64_t kAlwaysThere = 8 << 20;

@@ -38,7 +38,8 @@ struct Line {
 class Overview {
  public:
   explicit Overview(Explorer* explorer)
-      : reading_(explorer->reading()),
+      : explorer_(*explorer),
+        reading_(explorer->reading()),
         tables_(reading_.tables()),
         totals_(reading_.accounts().totals()),
         peak_(reading_.accounts().peak()) {}
@@ -62,6 +63,7 @@ class Overview {
       say(fmt::format("{} in {} were still live at the end.", bytes_text(totals_.live_bytes),
                       count_text(totals_.live_blocks, "block", "blocks")),
           {{"view", "leaks"}, {"metric", "live"}});
+    phases();
     if (totals_.temporary > totals_.allocations / 20)
       say(fmt::format("{} of the allocations were temporary: freed before their thread's next one.",
                       percent_text(totals_.temporary, totals_.allocations)),
@@ -87,6 +89,17 @@ class Overview {
     lines_.push_back({std::move(text), std::move(to)});
   }
 
+  // What the view of them says, if the program names any.
+  void phases() {
+    if (tables_.mark_names.empty()) return;
+    analyze::Query query;
+    std::unique_ptr<analyze::View> view = analyze::find_view("phases")->make(query, {});
+    view->prepare(&query);
+    explorer_.with_view(view.get(), query, [&](analyze::Reading* reading) {
+      say(view->answer(reading, query).headline + ".", {{"view", "phases"}});
+    });
+  }
+
   // Who has most of it, if anybody stands out.
   void heaviest(Metric metric, uint64_t whole, std::string_view of_what) {
     auto sites = analyze::heaviest(reading_.sites(), reading_.frames(), metric, 1);
@@ -103,6 +116,7 @@ class Overview {
         {{"view", "sites"}, {"metric", std::string(analyze::metric_name(metric))}});
   }
 
+  Explorer& explorer_;
   analyze::Reading& reading_;
   const trace::Tables& tables_;
   const analyze::Totals totals_;

@@ -397,7 +397,7 @@ async function phases(viewer) {
   await viewer.go("view=sites&metric=allocated&group=phase");
   await sameSites("by phase", viewer, trace, { metric: "allocated" }, "phase");
   await viewer.go("view=timeline&by=phase");
-  const names = await viewer.texts(".charts .u-legend .u-label");
+  const names = await viewer.texts(".charts .legend-item");
   check("the curve by phase", names.some((n) => n.includes("event")) || names);
 }
 

@@ -80,19 +80,19 @@ export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "ligh
   if (props.peak !== null && props.peak !== undefined) line(props.peak, colours.peak, [3, 3], "peak", 0);
   if (state.metric === "live" && state.to !== null) line(cutTime(trace, state.to), colours.accent, [], "live here", 1);
   // Names that would lie on each other are left out; the table of phases and a nearer look have them.
-  const named = (things: { at: number; name: string; times: number }[], dash: number[], row: number) => {
-    let free = -Infinity;
+  const named = (things: { at: number; name: string; times: number }[], dash: number[], rows: number[]) => {
+    const free = rows.map(() => -Infinity);
     ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
     for (const { at, name, times } of things) {
       if (!visible(at)) continue;
       const text = times > 1 ? `${shown(name)} × ${grouped(times)}` : shown(name);
-      const fits = x(at) >= free;
-      if (fits) free = x(at) + ctx.measureText(text).width + 10 * ratio;
-      line(at, colours.muted, dash, fits ? text : "", row);
+      const row = free.findIndex((until) => x(at) >= until);
+      if (row >= 0) free[row] = x(at) + ctx.measureText(text).width + 10 * ratio;
+      line(at, colours.muted, dash, row < 0 ? "" : text, rows[row] ?? 0);
     }
   };
-  named((props.marks ?? []).map((m) => ({ ...m, at: m.time_ns })), [2, 4], 2);
-  if (props.height > 150) named((props.phases ?? []).map((p) => ({ ...p, at: p.from_ns })), [1, 3], 3);
+  named((props.marks ?? []).map((m) => ({ ...m, at: m.time_ns })), [2, 4], [2]);
+  if (props.height > 150) named((props.phases ?? []).map((p) => ({ ...p, at: p.from_ns })), [1, 3], [3, 4, 5]);
   const keyed = u.root.parentElement?.dataset.keyCut;
   if (keyed !== undefined) line(cutTime(trace, Number(keyed)), colours.ink, [2, 2], "", 0);
   ctx.restore();
