@@ -99,6 +99,36 @@ TEST_F(EventStream, ReadsWhichAlignmentsWereAskedFor) {
   EXPECT_EQ(aligned.calls, wanted);
 }
 
+TEST_F(EventStream, ReadsWhatTheProgramNamed) {
+  using wire::MarkKind;
+  struct Marks : Listener {
+    // Of a mark its kind and name, of an allocation its size.
+    std::vector<std::pair<MarkKind, uint64_t>> seen;
+    void events(std::span<const wire::Event> events) override {
+      for (const wire::Event& e : events)
+        if (e.kind == wire::Kind::kMark || e.kind == wire::Kind::kAlloc)
+          seen.emplace_back(static_cast<MarkKind>(e.flags), e.size);
+    }
+  } marks;
+  auto tables = stream(MSCOPE_SOURCE "/test/traces/v1-phases.mscope", &marks);
+  ASSERT_TRUE(tables) << tables.error().sentence;
+  EXPECT_EQ(tables->mark_names, (std::vector<std::string>{"begin", "load", "parse"}));
+  ASSERT_EQ(tables->images[0].marks.size(), 5u);
+  EXPECT_EQ(tables->events, 6u);  // Marks are no calls.
+  constexpr MarkKind kCall = MarkKind::kUnknown;
+  decltype(marks.seen) wanted = {{MarkKind::kMark, 0},
+                                 {MarkKind::kPhaseBegin, 1},
+                                 {kCall, 1000},
+                                 {MarkKind::kThreadPhaseBegin, 2},
+                                 {kCall, 100},
+                                 {kCall, 100},
+                                 {kCall, 100},
+                                 {MarkKind::kThreadPhaseEnd, 2},
+                                 {MarkKind::kPhaseEnd, 1},
+                                 {kCall, 10}};
+  EXPECT_EQ(marks.seen, wanted);
+}
+
 TEST_F(EventStream, ReadsAFileCutAnywhereUpToTheCut) {
   std::string whole = golden();
   uint64_t before = 0;
