@@ -215,6 +215,7 @@ std::unique_ptr<Accounts> Index::leaks(const trace::Tables& tables, Selection se
   std::vector<bool> selected = this->selected(tables, selection);
   if (selected.empty()) return nullptr;
 
+  options.sparse = true;
   std::unique_ptr<Accounts> accounts = totals(tables, selection, window, options);
   // As Tally::left has them.
   struct Time {

@@ -46,14 +46,18 @@ void Phases::take(const wire::Event& mark) {
   last_ = {};
 }
 
-PhasesId Phases::number_of(const PhasePath& path) {
-  if (path.empty()) return PhasesId::kNone;
-  auto next = PhasesId{static_cast<uint32_t>(paths_.paths.size())};
-  if (auto known = numbers_.find(path); known != numbers_.end()) return known->second;
-  if (raw(next) >= kMostPhases) return next;
-  paths_.paths.push_back(path);
-  numbers_.emplace(path, next);
-  return next;
+PhasesId Phases::number_of(PhasePath path) {
+  for (; !path.empty(); path.pop_back()) {
+    auto next = PhasesId{static_cast<uint32_t>(paths_.paths.size())};
+    if (auto known = numbers_.find(path); known != numbers_.end()) return known->second;
+    if (raw(next) < kMostPhases) {
+      paths_.paths.push_back(path);
+      numbers_.emplace(std::move(path), next);
+      return next;
+    }
+    paths_.complete = false;
+  }
+  return PhasesId::kNone;
 }
 
 StrandId Phases::strand_in(ImageId id, ThreadId thread) {
@@ -69,7 +73,7 @@ StrandId Phases::strand_in(ImageId id, ThreadId thread) {
   };
   add(image.process);
   if (auto own = image.threads.find(raw(thread)); own != image.threads.end()) add(own->second);
-  std::optional<StrandId> strand = strand_of(thread, number_of(path));
+  std::optional<StrandId> strand = strand_of(thread, number_of(std::move(path)));
   paths_.complete &= strand.has_value();
   return known->second = strand.value_or(plain_strand(thread));
 }

@@ -23,7 +23,7 @@ using PhasePath = std::vector<uint32_t>;
 // By PhasesId; that of kNone is empty.
 struct PhasePaths {
   std::vector<PhasePath> paths = {{}};
-  bool complete = true;  // False: some blocks are not told to be in the phases they are in.
+  bool complete = true;  // False: some blocks are told to be in fewer phases than they are in.
 };
 
 // The name of the innermost phase of a strand; nothing: it is in none.
@@ -33,6 +33,9 @@ inline std::optional<uint32_t> innermost_phase(const PhasePaths& phases, StrandI
   return phases.paths[number].back();
 }
 inline constexpr const char* kNoPhase = "(no phase)";
+inline constexpr const char* kPhasesNotTold =
+    "there are more combinations of phases than are told apart; of some blocks it is not known "
+    "which of them made them";
 
 class Phases {
  public:
@@ -65,7 +68,8 @@ class Phases {
   };
 
   StrandId strand_in(ImageId image, ThreadId thread);
-  PhasesId number_of(const PhasePath& path);
+  // Of as many of them as have one, the outermost first.
+  PhasesId number_of(PhasePath path);
   static void begin(Opens* opens, uint32_t name);
   static void end(Opens* opens, uint32_t name);
 

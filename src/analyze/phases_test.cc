@@ -84,6 +84,12 @@ TEST(Phases, SayWhenThereAreMoreThanHaveNumbers) {
     phases.take(mark(MarkKind::kPhaseEnd, name));
   }
   EXPECT_FALSE(phases.paths().complete);
+  // What lies around one without a number is still told.
+  phases.take(mark(MarkKind::kPhaseBegin, 2));
+  phases.take(mark(MarkKind::kPhaseBegin, kMostPhases));
+  EXPECT_EQ(path_of(&phases), PhasePath{2});
+  phases.take(mark(MarkKind::kPhaseEnd, 2));
+  phases.take(mark(MarkKind::kPhaseEnd, kMostPhases));
   // The others are still known, and a thread without a number among phases is still a thread.
   phases.take(mark(MarkKind::kPhaseBegin, 1));
   EXPECT_EQ(path_of(&phases), PhasePath{1});

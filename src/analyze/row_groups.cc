@@ -48,9 +48,9 @@ RowGroups::Group RowGroups::made(const Row& row, const Frame& site, std::string*
       break;
     case By::kPhase: {
       std::optional<uint32_t> phase = innermost_phase(reading_.accounts().phases(), row.strand);
-      group.unknown = !phase || *phase >= reading_.tables().mark_names.size();
-      group.name = group.unknown ? kNoPhase : reading_.tables().mark_names[*phase];
-      *key = group.unknown ? "" : "=" + group.name;
+      bool none = !phase || *phase >= reading_.tables().mark_names.size();
+      group.name = none ? kNoPhase : reading_.tables().mark_names[*phase];
+      *key = none ? "" : "=" + group.name;
       break;
     }
     case By::kSize:

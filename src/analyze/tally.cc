@@ -55,7 +55,8 @@ Details& Details::operator+=(const Details& other) {
 Tally::Tally(Heap* heap, TallyOptions options)
     : heap_(*heap),
       options_(options),
-      plain_(!options.by_thread && !options.by_phase && !options.by_size && options.by_stack) {
+      plain_(!options.by_thread && !options.by_phase && !options.by_size && options.by_stack &&
+             !options.sparse) {
   heap->add_observer(this);
   if (options.call_times) heap->keep_last_calls();
 }

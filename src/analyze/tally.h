@@ -75,6 +75,8 @@ struct TallyOptions {
   // Blocks outside are not looked at. A realloc may bring a block in or take it out.
   uint64_t min_size = 0;
   uint64_t max_size = UINT64_MAX;
+  // Few stacks have anything: a place for each of the others would be most of the work.
+  bool sparse = false;
   // Only blocks that were made in the window, not those that it found: what leaks ask for.
   bool only_made_in_window = false;
 

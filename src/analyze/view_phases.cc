@@ -52,18 +52,18 @@ class PhasesView : public View {
       const PhasePath& path = phases.paths[raw(phases_of(row.strand))];
       for (uint32_t name : path) add(lines[name]);
       if (path.empty()) add(lines.back());
+      (path.empty() ? lines.back() : lines[path.back()]).own_left += row.amounts.live_bytes;
     });
 
     std::vector<size_t> order;
+    bool filtered = !query.frames.empty() || query.tells_strands();
     for (size_t i = 0; i < lines.size(); ++i)
-      if (lines[i].times > 0 || lines[i].amounts.allocations > 0 ||
-          lines[i].amounts.live_blocks > 0)
-        order.push_back(i);
+      if (lines[i].any() || (lines[i].times > 0 && !filtered)) order.push_back(i);
     // As they came; what is of none is behind them.
     std::ranges::stable_sort(order, {}, [&](size_t i) { return lines[i].first_tick; });
 
     Answer answer;
-    answer.headline = headline(tables, lines, order);
+    answer.headline = headline(*reading, lines, order);
     answer.facts = {{"different_phases", uint64_t{order.size() - (lines.back().any() ? 1 : 0)}}};
     add_totals(*reading, &answer);
     Table table;
@@ -78,15 +78,15 @@ class PhasesView : public View {
                      {"live_blocks", "blocks left", Kind::kCount},
                      {"live_bytes", "left", Kind::kBytes},
                      {"phase", "phase", Kind::kText},
-                     {"function", "most of what is left", Kind::kText, true, true}};
+                     {"function", "most left by", Kind::kText}};
     for (size_t i : order) {
       const Line& line = lines[i];
       bool none = i + 1 == lines.size();
       TableRow row;
       row.cells = {
-          none ? Cell() : Cell(tables.time_ns(line.first_tick)),
-          none ? Cell() : Cell(line.times),
-          none ? Cell() : Cell(line.ns),
+          line.times == 0 ? Cell() : Cell(tables.time_ns(line.first_tick)),
+          line.times == 0 ? Cell() : Cell(line.times),
+          line.times == 0 ? Cell() : Cell(line.ns),
           line.amounts.allocations,
           line.amounts.allocated_bytes,
           line.amounts.temporary,
@@ -104,9 +104,7 @@ class PhasesView : public View {
                                          count_text(open, "phase was", "phases were"),
                                          open == 1 ? "it lasted" : "they lasted"));
     if (!phases.complete)
-      answer.notes.push_back(
-          "There are more combinations of phases and threads than are told apart; of some blocks "
-          "it is not known which phase made them.");
+      answer.notes.push_back(fmt::format("Not all is known: {}.", kPhasesNotTold));
     return answer;
   }
 
@@ -114,6 +112,7 @@ class PhasesView : public View {
   struct Line {
     uint64_t first_tick = UINT64_MAX;
     uint64_t times = 0, ns = 0, open = 0;
+    uint64_t own_left = 0;  // Bytes of which it is the innermost phase.
     Amounts amounts;
     std::map<size_t, uint64_t> live_of_site;  // Bytes, by the site's number.
 
@@ -131,27 +130,31 @@ class PhasesView : public View {
     return open;
   }
 
-  static std::string headline(const trace::Tables& tables, const std::vector<Line>& lines,
+  // Of phases inside each other the innermost is to blame.
+  static std::string headline(const Reading& reading, const std::vector<Line>& lines,
                               const std::vector<size_t>& order) {
+    const trace::Tables& tables = reading.tables();
     const size_t none = lines.size() - 1;
     std::optional<size_t> worst;
     uint64_t phases = 0;
     for (size_t i : order) {
       if (i == none) continue;
       ++phases;
-      if (!worst || lines[i].amounts.live_bytes > lines[*worst].amounts.live_bytes) worst = i;
+      if (!worst || lines[i].own_left > lines[*worst].own_left) worst = i;
     }
     if (!worst)
       return tables.mark_names.empty()
                  ? "The program names no phases; docs/phases.md tells how it can"
                  : "None of the program's phases is in what was asked for";
-    if (lines[*worst].amounts.live_bytes == 0)
-      return fmt::format("{}; nothing that they allocated is left",
-                         count_text(phases, "phase", "phases"));
-    return fmt::format("{}; \"{}\" leaves most: {} of the {} that it allocated",
-                       count_text(phases, "phase", "phases"), tables.mark_names[*worst],
-                       bytes_text(lines[*worst].amounts.live_bytes),
-                       bytes_text(lines[*worst].amounts.allocated_bytes));
+    std::string until;
+    if (reading.accounts().window().to_tick < reading.end_tick())
+      until = fmt::format(" at {}", duration_text(reading.range().to_ns));
+    if (lines[*worst].own_left == 0)
+      return fmt::format("{}; nothing that they allocated is left{}",
+                         count_text(phases, "phase", "phases"), until);
+    return fmt::format("{}; \"{}\" leaves most: {} in {}{}", count_text(phases, "phase", "phases"),
+                       tables.mark_names[*worst], bytes_text(lines[*worst].amounts.live_bytes),
+                       count_text(lines[*worst].amounts.live_blocks, "block", "blocks"), until);
   }
 };
 

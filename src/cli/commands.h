@@ -69,6 +69,9 @@ std::function<void(double)> progress_of(std::string_view what);
 // Reads a trace for a report, with progress and warnings on stderr. A null pointer: it was
 // complained about, and `exit_code` says what to return. `says_losses`: the report itself tells
 // that the trace is not complete.
+// Says so if no thread or phase is meant by a filter that is about some; else nothing.
+std::string names_nobody(const analyze::Reading& reading, const analyze::Query& query);
+
 std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const analyze::Query& query,
                                              int* exit_code,
                                              std::function<void(analyze::Heap*)> attach = {},

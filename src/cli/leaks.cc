@@ -172,6 +172,11 @@ int main_leaks(const Words& words) {
   if (judged && found->leaks.proves_nothing())
     return complain(kUnreadable, fmt::format("no leaks, but that proves nothing: {}",
                                              analyze::no_proof_text(found->leaks, view.within)));
+  if (judged && !names_nobody(*found->reading, *query).empty())
+    return complain(kUnreadable, "no leaks, but that proves nothing: nobody has that name");
+  if (judged && !query->phases.empty() && !found->reading->accounts().phases().complete)
+    return complain(kUnreadable,
+                    fmt::format("no leaks, but that proves nothing: {}", analyze::kPhasesNotTold));
   if (judged && !found->reading->tables().complete) return kUnreadable;  // That was said.
   return kOk;
 }

@@ -85,6 +85,19 @@ std::function<void(double)> progress_of(std::string_view what) {
   };
 }
 
+std::string names_nobody(const analyze::Reading& reading, const analyze::Query& query) {
+  if (!query.threads.empty() && !has_thread(reading, query.threads))
+    return fmt::format("no thread of {} has a name or number that matches --thread {}",
+                       reading.path(), query.threads[0].text());
+  if (!query.phases.empty() && !has_phase(reading.tables(), query.phases))
+    return fmt::format("no phase of {} has a name that matches --phase {}; {}", reading.path(),
+                       query.phases[0].text(),
+                       reading.tables().mark_names.empty()
+                           ? "the program names none (docs/phases.md tells how it can)"
+                           : "malloscope info lists them");
+  return "";
+}
+
 int complain(int exit_code, std::string_view sentence) {
   // What was typed may be of any length and is in the sentence; its ends say enough.
   constexpr size_t kMost = 2000;
@@ -130,19 +143,10 @@ std::unique_ptr<analyze::Reading> read_trace(const std::string& path, const anal
     return nullptr;
   }
   // No mistake in a diff, where a thread may be new.
-  if (!query.threads.empty() && !has_thread(**reading, query.threads))
-    complain(kOk, fmt::format("no thread of {} has a name or number that matches --thread {}", path,
-                              query.threads[0].text()));
-  if (!query.phases.empty() && !has_phase(tables, query.phases))
-    complain(kOk, fmt::format("no phase of {} has a name that matches --phase {}{}", path,
-                              query.phases[0].text(),
-                              tables.mark_names.empty()
-                                  ? "; the program names none (docs/phases.md tells how it can)"
-                                  : "; malloscope info lists them"));
+  if (std::string sentence = names_nobody(**reading, query); !sentence.empty())
+    complain(kOk, sentence);
   if (!query.phases.empty() && !(*reading)->accounts().phases().complete)
-    complain(kOk, fmt::format("warning: {} has more combinations of phases and threads than are "
-                              "told apart; of some blocks it is not known which phase made them",
-                              path));
+    complain(kOk, fmt::format("warning: {}: {}", path, analyze::kPhasesNotTold));
   if (!(*reading)->past_end().empty()) complain(kOk, (*reading)->past_end());
   if (!tables.complete && !says_losses)
     complain(kOk, fmt::format("warning: {} is not complete: {}", path,

@@ -43,6 +43,8 @@ Result<bool> is_since_base(const Context& context, const Parameters& parameters)
 
 // The members of api/trace once it is loaded, without the braces around them.
 void write_trace_members(const Context& context, output::JsonWriter* json);
+// Of these: the phases and marks to be drawn on a timeline.
+void write_phase_members(const analyze::Reading& reading, output::JsonWriter* json);
 
 Result<std::string> timeline_answer(const Context& context, const Parameters& parameters);
 Result<std::string> flame_answer(const Context& context, const Parameters& parameters);

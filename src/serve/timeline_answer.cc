@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "analyze/index_curves.h"
+#include "analyze/numbers.h"
 #include "analyze/view.h"
 #include "serve/answers.h"
 #include "serve/columns.h"
@@ -55,7 +56,7 @@ void keep_heaviest(Layers* layers) {
     }
   }
   if (order.size() > kMostGroups + 1) {
-    kept.names.push_back(fmt::format("{} others", order.size() - kMostGroups));
+    kept.names.push_back(fmt::format("{} others", analyze::grouped(order.size() - kMostGroups)));
     kept.live.push_back(std::move(others));
   }
   *layers = std::move(kept);
@@ -149,7 +150,7 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
   if (!question) return std::unexpected(question.error());
   std::string by = word(parameters, "by", "none");
   static const std::set<std::string> kBy = {"none", "process", "thread", "phase", "site"};
-  if (!kBy.contains(by)) return fail_usage("by= is none of none, process, thread, site");
+  if (!kBy.contains(by)) return fail_usage("by= is none of none, process, thread, phase, site");
   Explorer& explorer = context.explorer;
   if (!explorer.index())
     return fail(

@@ -6,11 +6,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <set>
 
 #include "analyze/numbers.h"
-#include "analyze/phase_spans.h"
 #include "analyze/view.h"
 #include "output/losses.h"
 #include "output/words.h"
@@ -145,6 +143,9 @@ void write_warnings(analyze::Reading& reading, output::JsonWriter* json) {
     write_warning(
         "empty", tables.images.empty() ? "No process was recorded." : "No allocation was recorded.",
         json);
+  if (!reading.accounts().phases().complete)
+    write_warning("other", fmt::format("Not all is known of phases: {}.", analyze::kPhasesNotTold),
+                  json);
   for (const std::string& sentence : reading.missing_names())
     write_warning("names", sentence, json);
   for (const trace::Note& note : tables.notes) write_warning("other", note.text, json);
@@ -192,91 +193,6 @@ void write_processes(analyze::Reading& reading, output::JsonWriter* json) {
       if (!analyze::is_ours(module.path)) modules.insert(module.path);
   json->key("modules").begin_array();
   for (const std::string& module : modules) json->value(module);
-  json->end();
-}
-
-// What is drawn on a timeline. Of very many, those that come again within a two-thousandth of the
-// time are one, which says how many it stands for.
-constexpr uint64_t kPlaces = 2'000, kMostDrawn = 2'000;
-
-void write_phases(const analyze::Reading& reading, output::JsonWriter* json) {
-  const trace::Tables& tables = reading.tables();
-  std::vector<analyze::PhaseSpan> spans = analyze::phase_spans(tables, reading.end_tick());
-  struct Drawn {
-    analyze::PhaseSpan span;
-    uint64_t times = 1;
-  };
-  std::vector<Drawn> drawn;
-  uint64_t width = (reading.end_tick() - tables.header.start_tick) / kPlaces;
-  if (spans.size() <= kMostDrawn) width = 0;
-  std::map<std::pair<ImageId, uint32_t>, size_t> latest;  // By image and name.
-  for (const analyze::PhaseSpan& span : spans) {
-    auto [place, fresh] = latest.try_emplace({span.image, span.name}, drawn.size());
-    if (!fresh && width > 0 && span.from_tick <= drawn[place->second].span.to_tick + width) {
-      Drawn& before = drawn[place->second];
-      before.span.to_tick = std::max(before.span.to_tick, span.to_tick);
-      if (before.span.thread != span.thread) before.span.thread = ThreadId::kNone;
-      ++before.times;
-      continue;
-    }
-    place->second = drawn.size();
-    drawn.push_back({span});
-  }
-  json->key("phases").begin_array();
-  for (const Drawn& phase : drawn) {
-    const trace::Image& image = tables.image(phase.span.image);
-    json->begin_object(Layout::kLine);
-    json->member("name", tables.mark_names[phase.span.name]);
-    json->member("pid", image.pid);
-    if (phase.span.thread != ThreadId::kNone)
-      json->member("thread", analyze::thread_name(image, phase.span.thread));
-    json->member("from_ns", tables.time_ns(phase.span.from_tick));
-    json->member("to_ns", tables.time_ns(phase.span.to_tick));
-    json->member("times", phase.times);
-    json->end();
-  }
-  json->end();
-  json->key("phase_names").begin_array(Layout::kLine);
-  std::set<uint32_t> names;
-  for (const analyze::PhaseSpan& span : spans)
-    if (names.insert(span.name).second) json->value(tables.mark_names[span.name]);
-  json->end();
-}
-
-void write_marks(const analyze::Reading& reading, output::JsonWriter* json) {
-  const trace::Tables& tables = reading.tables();
-  struct Drawn {
-    uint64_t tick;
-    uint32_t name;
-    int pid;
-    uint64_t times = 1;
-  };
-  std::vector<Drawn> marks, drawn;
-  for (const trace::Image& image : tables.images)
-    for (const trace::Mark& mark : image.marks)
-      if (mark.kind == wire::MarkKind::kMark) marks.push_back({mark.tick, mark.name, image.pid});
-  std::ranges::stable_sort(marks, {}, &Drawn::tick);
-  uint64_t width = (reading.end_tick() - tables.header.start_tick) / kPlaces;
-  if (marks.size() <= kMostDrawn) width = 0;
-  std::map<std::pair<int, uint32_t>, size_t> latest;
-  for (const Drawn& mark : marks) {
-    auto [place, fresh] = latest.try_emplace({mark.pid, mark.name}, drawn.size());
-    if (!fresh && width > 0 && mark.tick <= drawn[place->second].tick + width) {
-      ++drawn[place->second].times;
-      continue;
-    }
-    place->second = drawn.size();
-    drawn.push_back(mark);
-  }
-  json->key("marks").begin_array();
-  for (const Drawn& mark : drawn) {
-    json->begin_object(Layout::kLine);
-    json->member("name", tables.mark_names[mark.name]);
-    json->member("pid", mark.pid);
-    json->member("time_ns", tables.time_ns(mark.tick));
-    json->member("times", mark.times);
-    json->end();
-  }
   json->end();
 }
 
@@ -342,8 +258,7 @@ void write_trace_members(const Context& context, output::JsonWriter* json) {
   }
   json->end();
   write_warnings(reading, json);
-  write_phases(reading, json);
-  write_marks(reading, json);
+  write_phase_members(reading, json);
   json->key("has").begin_object(Layout::kLine);
   json->member("replay", has_replay(context.path));
   json->member("access", false);

@@ -95,8 +95,10 @@ export interface Trace extends TraceHead {
   warnings: Warning[];
   overview: { text: string; to?: Record<string, unknown> }[];
   phases?: Phase[];
+  phases_left_out?: number;
   phase_names?: string[];
   marks?: Mark[];
+  marks_left_out?: number;
   has?: { replay?: boolean; access?: boolean; free_stacks?: boolean; call_times?: boolean; source?: boolean };
 }
 

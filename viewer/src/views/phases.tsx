@@ -74,8 +74,8 @@ function ByTime() {
     });
     return [
       right("from", "from", (r) => phases[r]!.from_ns, durationText),
-      right("took", "took", (r) => phases[r]!.to_ns - phases[r]!.from_ns, durationText),
-      ...(merged ? [right("times", "stands for", (r) => phases[r]!.times, grouped)] : []),
+      right("to", "to", (r) => phases[r]!.to_ns, durationText),
+      ...(merged ? [right("times", "times", (r) => phases[r]!.times, grouped)] : []),
       ...(several ? [right("pid", "process", (r) => phases[r]!.pid, String)] : []),
       {
         key: "name",
@@ -101,10 +101,16 @@ function ByTime() {
         count={phases.length}
         tallest={12}
         onChoose={(r) =>
-          change(chosenRange(state, source, nearestCut(trace, phases[r]!.from_ns), nearestCut(trace, phases[r]!.to_ns)))
+          change({
+            ...chosenRange(state, source, nearestCut(trace, phases[r]!.from_ns), nearestCut(trace, phases[r]!.to_ns)),
+            ...(source.refusal("part", "phases") ? { view: "timeline" } : {}),
+          })
         }
       />
-      <p class="muted">Choose one to look at its time in every view, whatever was allocated then.</p>
+      <p class="muted">
+        Choose one to look at its time in every view, whatever was allocated then.
+        {trace.phases_left_out ? ` ${grouped(trace.phases_left_out)} shorter ones are not listed.` : ""}
+      </p>
     </section>
   );
 }

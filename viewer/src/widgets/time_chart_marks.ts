@@ -10,16 +10,26 @@ import { shown } from "../safe_text";
 import type { Latest } from "./time_chart_input";
 import type { TimeChartProps } from "./time_chart";
 
+const fewPhases = 12;
+const mostLines = 30; // More are ticks at the edge.
+
 export function drawBehind(u: uPlot, props: TimeChartProps, theme: "light" | "dark"): void {
   const { ctx, bbox } = u;
   const colours = palette(theme);
   ctx.save();
-  (props.phases ?? []).forEach((phase, i) => {
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  // A few shade the whole height; many are bars along the bottom, or nothing could be seen through them.
+  const phases = props.phases ?? [];
+  const few = phases.length <= fewPhases;
+  const high = few ? bbox.height : Math.min(bbox.height, 5 * (devicePixelRatio || 1));
+  phases.forEach((phase, i) => {
     const left = u.valToPos(phase.from_ns, "x", true),
       right = u.valToPos(phase.to_ns, "x", true);
-    ctx.globalAlpha = i % 2 ? 0.05 : 0.11;
+    ctx.globalAlpha = few ? (i % 2 ? 0.05 : 0.11) : i % 2 ? 0.3 : 0.6;
     ctx.fillStyle = colours.ink;
-    ctx.fillRect(left, bbox.top, right - left, bbox.height);
+    ctx.fillRect(left, bbox.top + bbox.height - high, Math.max(1, right - left), high);
   });
   ctx.restore();
 }
@@ -82,9 +92,14 @@ export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "ligh
   // Names that would lie on each other are left out; the table of phases and a nearer look have them.
   const named = (things: { at: number; name: string; times: number }[], dash: number[], rows: number[]) => {
     const free = rows.map(() => -Infinity);
+    const inView = things.filter((t) => visible(t.at));
+    if (inView.length > mostLines) {
+      ctx.fillStyle = colours.muted;
+      for (const { at } of inView) ctx.fillRect(Math.round(x(at)), bbox.top, ratio, 6 * ratio);
+      return;
+    }
     ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
-    for (const { at, name, times } of things) {
-      if (!visible(at)) continue;
+    for (const { at, name, times } of inView) {
       const text = times > 1 ? `${shown(name)} × ${grouped(times)}` : shown(name);
       const row = free.findIndex((until) => x(at) >= until);
       if (row >= 0) free[row] = x(at) + ctx.measureText(text).width + 10 * ratio;
@@ -92,7 +107,12 @@ export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "ligh
     }
   };
   named((props.marks ?? []).map((m) => ({ ...m, at: m.time_ns })), [2, 4], [2]);
-  if (props.height > 150) named((props.phases ?? []).map((p) => ({ ...p, at: p.from_ns })), [1, 3], [3, 4, 5]);
+  if (props.height > 150) {
+    // One that began before what is in view is named at the edge.
+    const edge = u.scales.x!.min!;
+    const open = (props.phases ?? []).filter((p) => p.to_ns > edge);
+    named(open.map((p) => ({ ...p, at: Math.max(p.from_ns, edge) })), [1, 3], [3, 4, 5]);
+  }
   const keyed = u.root.parentElement?.dataset.keyCut;
   if (keyed !== undefined) line(cutTime(trace, Number(keyed)), colours.ink, [2, 2], "", 0);
   ctx.restore();
