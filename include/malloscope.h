@@ -15,15 +15,16 @@
  * inside each other, overlap and come again under the same name as often as you like: an event loop
  * has one phase "event", not a name for each event.
  *
- * Without malloscope each of these is a load and a branch, but for the first call of each source
- * file, which asks the dynamic loader whether malloscope is there. To leave them out altogether,
- * define MALLOSCOPE_OFF. Names are copied, and cut after 256 bytes. */
+ * Without malloscope each of these is a load and a branch. (In a program that is not position-
+ * independent, -no-pie, the first call in each source file asks the dynamic loader, and what
+ * dlerror() would say is lost.) To leave them out altogether, define MALLOSCOPE_OFF. Names are
+ * copied, and cut after 256 bytes; what has none is not said. */
 
 #ifndef MALLOSCOPE_H
 #define MALLOSCOPE_H
 #pragma GCC system_header /* No warnings about this in programs that want many. */
 
-#if !defined(MALLOSCOPE_OFF) && defined(__linux__)
+#if !defined(MALLOSCOPE_OFF) && defined(__linux__) && !defined(__PIC__) && !defined(__PIE__)
 #include <dlfcn.h>
 #endif
 
@@ -36,6 +37,17 @@ extern "C" {
 static inline void malloscope_say(unsigned kind, const char* name) { (void)kind, (void)name; }
 
 #else
+
+/* Of the recorder, if it is there. */
+extern void malloscope_record_mark(unsigned kind, const char* name) __attribute__((weak));
+
+#if defined(__PIC__) || defined(__PIE__)
+
+static inline void malloscope_say(unsigned kind, const char* name) {
+  if (malloscope_record_mark) malloscope_record_mark(kind, name);
+}
+
+#else /* Where addresses are fixed when a program is linked, only the loader knows. */
 
 typedef void (*malloscope_sayer)(unsigned kind, const char* name);
 
@@ -51,8 +63,10 @@ static inline void malloscope_say(unsigned kind, const char* name) {
     if (!say) say = malloscope_say_nothing;
     __atomic_store_n(&known, say, __ATOMIC_RELAXED);
   }
-  if (name) say(kind, name);
+  say(kind, name);
 }
+
+#endif
 
 #endif
 

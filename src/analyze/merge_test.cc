@@ -317,9 +317,10 @@ Seen look(const std::string& path) {
   seen.totals.push_back(seen.tables.images.size());
   seen.totals.push_back(seen.tables.notes.size());
   seen.accounts->tally().for_each_row([&](const Row& row) {
-    std::string phases;
+    std::string phases;  // The innermost last.
     for (uint32_t name : seen.accounts->phases().paths[raw(phases_of(row.strand))])
       phases += seen.tables.mark_names[name];
+    if (!phases.empty()) std::sort(phases.begin(), phases.end() - 1);
     const Amounts& a = row.amounts;
     seen.stacks[{raw(row.image), raw(row.stack), phases}] = {a.allocations,     a.reallocations,
                                                              a.allocated_bytes, a.live_bytes,

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,8 +17,9 @@
 
 namespace malloscope::analyze {
 
-// The names of phases that were open together, in Tables::mark_names; those of the process first,
-// each kind in the order in which they began. The last is the innermost.
+// The names of phases that were open together, in Tables::mark_names. The last is the innermost:
+// that which began last, a thread's own behind those of its process. The others are in no order
+// that tells anything.
 using PhasePath = std::vector<uint32_t>;
 
 // By PhasesId; that of kNone is empty.
@@ -39,6 +41,9 @@ inline constexpr const char* kPhasesNotTold =
 
 class Phases {
  public:
+  // More that are open at once are not told apart: of a program that forgets to end them.
+  static constexpr size_t kMostTogether = 64;
+
   // An event of Kind::kMark, with its name.
   void take(const wire::Event& mark);
 
@@ -56,22 +61,38 @@ class Phases {
   void restore(PhasePaths paths) { paths_ = std::move(paths); }
 
  private:
-  struct Open {
-    uint32_t name = 0;
-    uint32_t times = 0;  // Begun and not yet ended.
+  // Those that have begun and not yet ended, in the order in which they did.
+  class Opens {
+   public:
+    void begin(uint32_t name);
+    void end(uint32_t name);
+    // Adds those that are not in it, up to kMostTogether in all.
+    void add_to(PhasePath* path) const;
+    size_t size() const { return names_.size(); }
+
+   private:
+    struct Open {
+      uint64_t since = 0;  // Counts the begins.
+      uint32_t times = 0;  // Begun and not yet ended.
+    };
+    std::unordered_map<uint32_t, Open> names_;
+    std::map<uint64_t, uint32_t> order_;
+    uint64_t begins_ = 0;
   };
-  using Opens = std::vector<Open>;
+  struct Known {
+    uint64_t version = 0;
+    StrandId strand = StrandId::kNone;
+  };
   struct ImagePhases {
     Opens process;
     std::unordered_map<uint32_t, Opens> threads;
-    std::unordered_map<uint32_t, StrandId> strands;  // By thread; those that were asked for.
+    uint64_t version = 1;                         // Counts the marks.
+    std::unordered_map<uint32_t, Known> strands;  // By thread; good if they have the version.
   };
 
   StrandId strand_in(ImageId image, ThreadId thread);
-  // Of as many of them as have one, the outermost first.
+  // Of as many of them, in the order in which they began, as have one.
   PhasesId number_of(PhasePath path);
-  static void begin(Opens* opens, uint32_t name);
-  static void end(Opens* opens, uint32_t name);
 
   std::unordered_map<uint32_t, ImagePhases> images_;  // Of those that have named any.
   PhasePaths paths_;

@@ -64,6 +64,28 @@ TEST(Phases, OfAThreadAreOfThatOneAlone) {
   EXPECT_EQ(path_of(&phases, 1), (PhasePath{4, 3}));
 }
 
+TEST(Phases, MatterTogetherNotInWhichOrderTheyBegan) {
+  Phases phases;
+  for (uint32_t first : {0u, 1u}) {
+    phases.take(mark(MarkKind::kPhaseBegin, first));
+    phases.take(mark(MarkKind::kPhaseBegin, 1 - first));
+    phases.take(mark(MarkKind::kPhaseBegin, 5));
+    EXPECT_EQ(path_of(&phases), (PhasePath{0, 1, 5}));
+    for (uint32_t name : {0u, 1u, 5u}) phases.take(mark(MarkKind::kPhaseEnd, name));
+  }
+}
+
+TEST(Phases, OfVeryManyAtOnceTheOutermostAreTold) {
+  Phases phases;
+  for (uint32_t name = 0; name < 100'000; ++name) {
+    phases.take(mark(MarkKind::kPhaseBegin, name));
+    EXPECT_EQ(phases.paths().complete, name <= Phases::kMostTogether);
+    PhasePath path = path_of(&phases);
+    ASSERT_EQ(path.size(), std::min<size_t>(name + 1, Phases::kMostTogether));
+    ASSERT_EQ(path.front(), 0u);
+  }
+}
+
 TEST(Phases, EndAsOftenAsTheyBegan) {
   Phases phases;
   for (int i = 0; i < 2; ++i) phases.take(mark(MarkKind::kPhaseBegin, 0));

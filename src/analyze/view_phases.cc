@@ -103,6 +103,12 @@ class PhasesView : public View {
       answer.notes.push_back(fmt::format("{} never ended: {} until the process did.",
                                          count_text(open, "phase was", "phases were"),
                                          open == 1 ? "it lasted" : "they lasted"));
+    uint64_t lost = 0;
+    for (const trace::Image* image : reading->selected()) lost += image->lost;
+    if (lost > 0)
+      answer.notes.push_back(fmt::format(
+          "{} lost; where that was the begin or end of a phase, blocks are told of the wrong one.",
+          count_text(lost, "event was", "events were")));
     if (!phases.complete)
       answer.notes.push_back(fmt::format("Not all is known: {}.", kPhasesNotTold));
     return answer;

@@ -8,6 +8,6 @@ using namespace malloscope;
 using namespace malloscope::record;
 
 MSCOPE_EXPORT void malloscope_record_mark(unsigned kind, const char* name) {
-  if (kind == 0 || kind >= wire::kMarkKinds || !name) return;
+  if (kind == 0 || kind >= wire::kMarkKinds || !name || !*name) return;
   record_mark(static_cast<wire::MarkKind>(kind), MSCOPE_FRAME, name);
 }

@@ -370,6 +370,9 @@ void record_not_followed(const char* program, uint64_t why) {
 void record_mark(wire::MarkKind kind, uintptr_t frame, const char* name) {
   size_t bytes = 0;
   while (bytes < wire::kMostMarkBytes && name[bytes]) ++bytes;
+  // Not within a character of UTF-8.
+  if (bytes == wire::kMostMarkBytes)
+    while (bytes > 0 && (static_cast<uint8_t>(name[bytes]) & 0xc0) == 0x80) --bytes;
   Nested nested = enter_nested(Op::kMmap, frame, nullptr);
   ThreadState* t = nested.state;
   if (nested.role == Role::kForwardOnly) return;

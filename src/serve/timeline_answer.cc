@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <string_view>
@@ -98,12 +99,19 @@ bool layers_of(const Context& context, const Explorer::Question& question, const
     if (!explorer.curves_of_cells(question, layers->names.size(), group, curves)) return false;
   } else if (by == "phase") {
     // Those that lie inside each other would be shown twice: a block is of the innermost.
-    layers->names = tables.mark_names;
+    const analyze::PhasePaths& phases = explorer.index()->facts().phases;
+    std::map<uint32_t, uint32_t> groups;  // By the number of the name: of those that are any's.
     layers->names.emplace_back(analyze::kNoPhase);
+    for (const analyze::PhasePath& path : phases.paths) {
+      if (path.empty() || path.back() >= tables.mark_names.size()) continue;
+      auto next = static_cast<uint32_t>(layers->names.size());
+      if (groups.try_emplace(path.back(), next).second)
+        layers->names.push_back(tables.mark_names[path.back()]);
+    }
     auto group = [&](const analyze::IndexCell& cell) {
-      auto phase = innermost_phase(explorer.index()->facts().phases, cell.strand);
-      auto last = static_cast<uint32_t>(tables.mark_names.size());
-      return std::min(phase.value_or(last), last);
+      std::optional<uint32_t> phase = innermost_phase(phases, cell.strand);
+      auto found = phase ? groups.find(*phase) : groups.end();
+      return found == groups.end() ? 0 : found->second;
     };
     if (!explorer.curves_of_cells(question, layers->names.size(), group, curves)) return false;
   } else {

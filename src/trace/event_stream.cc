@@ -375,12 +375,13 @@ class Stream {
     uint32_t left = 0;  // Runs that are not yet shown.
   };
 
-  // No later chunk has anything before `until`. Where there is but one thread until then, its
-  // events are shown while they are in the cache.
+  // No later chunk has anything before `until`. Where there is but one run until then, its events
+  // are shown while they are in the cache. Two may be mixed, even if both are of one thread: what a
+  // signal handler did while the thread was recording has a lane of its own.
   bool decode(const Undecoded& chunk, uint64_t until) {
     constexpr uint32_t kSome = 1024;
     if (!decoder_.begin(chunk.payload)) return false;
-    if (chunk.chunk.last_tick > until || !decoder_.of_one_thread()) {
+    if (chunk.chunk.last_tick > until || !decoder_.of_one_run()) {
       Decoded& to = unused();
       while (decoder_.more())
         if (!decoder_.part(UINT32_MAX, &to.events)) return false;

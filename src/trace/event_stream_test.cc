@@ -3,6 +3,7 @@
 
 #include "trace/event_stream.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,6 +12,10 @@
 #include <random>
 #include <tuple>
 #include <vector>
+
+#include "trace/file_writer.h"
+#include "wire/encode.h"
+#include "wire/records.h"
 
 namespace malloscope::trace {
 namespace {
@@ -127,6 +132,56 @@ TEST_F(EventStream, ReadsWhatTheProgramNamed) {
                                  {MarkKind::kPhaseEnd, 1},
                                  {kCall, 10}};
   EXPECT_EQ(marks.seen, wanted);
+}
+
+// A signal handler that interrupts the recorder has a lane of its own, of the same thread.
+TEST_F(EventStream, ShowsTwoLanesOfOneThreadInOrder) {
+  path_ = testing::TempDir() + "malloscope-" + std::to_string(getpid()) + ".mscope";
+  constexpr uint64_t kEvents = 5000;
+  uint64_t last_tick = 0;
+  {
+    FileWriter file(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), path_);
+    auto put = [&](wire::ChunkType type, const auto& record) {
+      wire::Packer payload;
+      wire::pack(record, &payload);
+      file.append(type, payload.result(), 1, 1);
+    };
+    wire::HeaderRecord header;
+    header.cycles_per_second = 1'000'000'000;
+    put(wire::ChunkType::kHeader, header);
+    wire::ImageStartRecord image;
+    image.image = 1;
+    put(wire::ChunkType::kImageStart, image);
+    put(wire::ChunkType::kThread, wire::ThreadRecord{1, 1, 7, 1, "t"});
+    wire::EventEncoder encoder;
+    for (uint64_t lane : {0, 1}) {
+      encoder.start_run(ImageId{1}, ThreadId{1}, 10 + lane);
+      // The second ends in the middle of the first.
+      for (uint64_t i = 0; i < kEvents / (1 + lane); ++i)
+        encoder.block(0, 10 + 2 * i + lane, 16 * (2 * i + lane + 1), 8, 0);
+    }
+    last_tick = encoder.last_tick();
+    std::vector<uint8_t> events = encoder.finish();
+    file.append(wire::ChunkType::kEvents, events, 10, last_tick);
+    file.end_epoch(last_tick + 1);
+    wire::Packer end;
+    wire::pack(wire::EndRecord{last_tick + 1, 1'000'000'000, 0, ""}, &end);
+    file.finish(end.result(), last_tick + 1);
+  }
+  EXPECT_EQ(last_tick, 10 + 2 * (kEvents - 1));  // Of both together.
+  struct Order : Listener {
+    uint64_t shown = 0, tick = 0;
+    void events(std::span<const wire::Event> events) override {
+      for (const wire::Event& e : events) {
+        ASSERT_GE(e.tick, tick) << "event " << shown;
+        tick = e.tick;
+        ++shown;
+      }
+    }
+  } order;
+  auto tables = stream(path_, &order);
+  ASSERT_TRUE(tables) << tables.error().sentence;
+  EXPECT_EQ(order.shown, kEvents + kEvents / 2);
 }
 
 TEST_F(EventStream, ReadsAFileCutAnywhereUpToTheCut) {

@@ -112,7 +112,7 @@ TEST(Columns, AreTheSameInParts) {
     DecodedChunk whole, parts;
     ASSERT_TRUE(decoder.decode(payload, &whole));
     ASSERT_TRUE(decoder.begin(payload));
-    EXPECT_FALSE(decoder.of_one_thread());
+    EXPECT_FALSE(decoder.of_one_run());
     uint32_t thread = 0;
     while (decoder.more()) {
       size_t before = parts.events.size();

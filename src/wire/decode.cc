@@ -75,12 +75,6 @@ bool EventDecoder::all_used() const {
   return true;
 }
 
-bool EventDecoder::of_one_thread() const {
-  return std::ranges::all_of(runs_, [&](const Run& run) {
-    return run.run.image == runs_[0].run.image && run.run.thread == runs_[0].run.thread;
-  });
-}
-
 bool EventDecoder::part(uint32_t least, DecodedChunk* out) {
   Run& run = runs_[run_];
   if (run.decoded == 0) predictor_->start_run();

@@ -45,7 +45,7 @@ class EventDecoder {
   // part() appends one run, which is the rest of a run or some of it (at least `least` events, and
   // all of its last tick), until there is no more().
   bool begin(std::span<const uint8_t> payload);
-  bool of_one_thread() const;
+  bool of_one_run() const { return runs_.size() == 1; }
   bool more() const { return run_ < runs_.size(); }
   bool part(uint32_t least, DecodedChunk* out);
 

@@ -32,7 +32,7 @@ EventEncoder::~EventEncoder() { ZSTD_freeCCtx(zstd_); }
 
 void EventEncoder::start_run(ImageId image, ThreadId thread, uint64_t tick) {
   end_run();
-  if (runs_.empty()) first_tick_ = tick;
+  if (runs_.empty()) first_tick_ = tick, highest_tick_ = 0;
   runs_.push_back({image, thread, 0, tick});
   first_tick_ = std::min(first_tick_, tick);
   last_tick_ = tick;
@@ -41,6 +41,7 @@ void EventEncoder::start_run(ImageId image, ThreadId thread, uint64_t tick) {
 
 void EventEncoder::end_run() {
   if (runs_.empty()) return;
+  highest_tick_ = std::max(highest_tick_, last_tick_);
   runs_.back().events = run_events_;
   if (run_events_ == 0) runs_.pop_back();
   run_events_ = 0;

@@ -5,6 +5,7 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -89,7 +90,7 @@ class EventEncoder {
   // With what says more of them.
   uint32_t events() const { return events_; }
   uint64_t first_tick() const { return first_tick_; }
-  uint64_t last_tick() const { return last_tick_; }
+  uint64_t last_tick() const { return std::max(highest_tick_, last_tick_); }
 
   // The payload of a kEvents chunk; the encoder is empty afterwards.
   std::vector<uint8_t> finish();
@@ -145,6 +146,7 @@ class EventEncoder {
   std::vector<Run> runs_;
   uint32_t events_ = 0, run_events_ = 0;
   uint64_t first_tick_ = 0, last_tick_ = 0;
+  uint64_t highest_tick_ = 0;  // Of the runs before.
   ZSTD_CCtx* zstd_;
 };
 
