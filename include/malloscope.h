@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names for moments and phases of a program, for malloscope to tell about: which phase leaks, what a
- * phase allocates, where in time something was. Of C and C++; nothing has to be linked.
+/* Names for moments and phases of a program, for malloscope to tell about: which phase leaks, what
+ * a phase allocates, where in time something was. Of C and C++; nothing has to be linked.
  *
  *     malloscope_mark("configuration read");
  *     malloscope_phase_begin("load");
@@ -10,10 +10,10 @@
  *     { malloscope::Phase phase("load"); ... }                 in C++, to the end of the scope
  *
  * A phase is of the whole process: whatever any thread allocates while it is open was allocated in
- * it. A thread's phase (malloscope_thread_phase_begin, malloscope::ThreadPhase) is of the thread that
- * began it alone; use it where several threads work at different things at once. Phases may lie
- * inside each other, overlap and come again under the same name as often as you like: an event loop
- * has one phase "event", not a name for each event.
+ * it. A thread's phase (malloscope_thread_phase_begin, malloscope::ThreadPhase) is of the thread
+ * that began it alone; use it where several threads work at different things at once. Phases may
+ * lie inside each other, overlap and come again under the same name as often as you like: an event
+ * loop has one phase "event", not a name for each event.
  *
  * Without malloscope each of these is a load and a branch. (In a program that is not position-
  * independent, -no-pie, the first call in each source file asks the dynamic loader, and what

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names its phases and moments (include/malloscope.h): inside each other, again and again, of one thread,
-// from a signal handler that interrupts whatever the recorder is at, in a child, and out of order.
+// Names its phases and moments (include/malloscope.h): inside each other, again and again, of one
+// thread, from a signal handler that interrupts whatever the recorder is at, in a child, and out of
+// order.
 //
 // run: n=2000 long=200000
 // expect: totals order_violations=0 unmatched_frees=0
@@ -40,7 +41,7 @@ int main(int argc, char **argv) {
     churn(10, 32);
   }
   malloscope_phase_end("load");
-  malloscope_phase_end("load");   // Once too often.
+  malloscope_phase_end("load");    // Once too often.
   malloscope_phase_begin("open");  // And this one never ends.
 
   std::thread threads[3];
