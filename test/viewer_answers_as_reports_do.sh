@@ -20,6 +20,10 @@ agree python.mscope "metric=peak" "metric=allocated where='json or dict -Parser'
   "metric=live where='not /^_?Py/'" "metric=allocated hide=Eval" "metric=allocated hide=." "metric=peak under=PyImport" \
   "metric=peak module=libc" "metric=temporary from=50%" "metric=live from=20% to=60% min_size=64 max_size=255" "metric=peak from=12.5% to=77.7%" \
   "metric=lifetime" "metric=peak to=12ms"
+"$malloscope" run --quiet --sample 2K -o sampled.mscope -- python3 -c 'import json; x = [json.loads("[1, {\"a\": [2.5]}]") for _ in range(3000)]' ||
+  fail "exit $?"
+agree sampled.mscope "metric=peak" "metric=allocated from=10% to=60%" "metric=live to=33.3%" "metric=temporary from=50%" "metric=lifetime" \
+  "metric=allocated min_size=64" "metric=calls where=Py"
 record children.mscope sh -c 'perl -e "@a = map { {n => \$_} } 1..2000"; git --version' >/dev/null ||
   fail "exit $?"
 pid=$(ask children.mscope 'processes[-1]["pid"]')

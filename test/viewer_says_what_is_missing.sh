@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A recording that is empty, cut, lossy or without names says so on the viewer's page, in every view, and
+# A recording that is empty, cut, lossy, sampled or without names says so on the viewer's page, in every view, and
 # each view opens all the same; what is no trace is refused before a page is served. While it loads, and when
 # its server is gone, the page says that.
 . "$(dirname "$0")/here.sh"
@@ -13,6 +13,7 @@ echo 'int main(void) { return 0; }' | gcc -xc - -o nothing || fail "gcc"
 record empty.mscope ./nothing || fail "exit $?"
 record long.mscope "$programs/handover" 1000 >/dev/null || fail "exit $?"
 head -c $(($(stat -c %s long.mscope) / 2)) long.mscope >cut.mscope
+"$malloscope" run --quiet --sample 4K -o sampled.mscope -- "$programs/handover" 1000 >/dev/null || fail "exit $?"
 record stripped.mscope "$programs/hello_stripped" 0 >/dev/null || fail "exit $?"
 cp "$programs/leaky" program
 record rebuilt.mscope ./program leaks 20 >/dev/null || fail "exit $?"
@@ -39,5 +40,5 @@ kill -CONT "$collector"
 wait $launcher
 
 node "$root/test/browser/viewer_states.mjs" whole=whole.mscope nobody=nobody.mscope empty=empty.mscope \
-  cut=cut.mscope lossy=lossy.mscope stripped=stripped.mscope rebuilt=rebuilt.mscope broken=broken.mscope ||
+  cut=cut.mscope lossy=lossy.mscope sampled=sampled.mscope stripped=stripped.mscope rebuilt=rebuilt.mscope broken=broken.mscope ||
   fail "see above"

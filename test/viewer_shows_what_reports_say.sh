@@ -11,4 +11,6 @@ record threads.mscope "$programs/handover" 5000 >/dev/null || fail "exit $?"
 record children.mscope sh -c '/usr/bin/python3 -c "import json; x = [json.loads(\"[1, {}]\") for _ in range(500)]"
   perl -e "@a = map { {n => \$_} } 1..2000"; sqlite3 :memory: "create table t(x); insert into t values(1);"' ||
   fail "exit $?"
-node "$root/test/browser/viewer_numbers.mjs" leaky.mscope threads.mscope children.mscope || fail "see above"
+"$malloscope" run --quiet --sample 1K -o sampled.mscope -- /usr/bin/python3 -c 'import json, email; x = [json.loads("[1, {}]") for _ in range(9000)]' ||
+  fail "exit $?"
+node "$root/test/browser/viewer_numbers.mjs" leaky.mscope threads.mscope children.mscope sampled.mscope || fail "see above"

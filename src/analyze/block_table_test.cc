@@ -25,8 +25,11 @@ TEST(BlockTable, HoldsWhatAMapHolds) {
         table.erase(found);
         map.erase(address);
       } else {
-        uint64_t size = random();
-        table.insert({address, size, 0, StackId::kNone, StrandId::kNone});
+        uint64_t size = random() % Block::kMostSize;
+        Block block;
+        block.address = address;
+        block.size = size & Block::kMostSize;
+        table.insert(block);
         map[address] = size;
       }
       ASSERT_EQ(table.size(), map.size());
@@ -41,7 +44,9 @@ TEST(BlockTable, IsEmptyBeforeAndAfter) {
   table.prefetch_place(16);
   table.prefetch_block(16);
   EXPECT_EQ(table.find(16), nullptr);
-  table.insert({16, 1, 0, StackId::kNone, StrandId::kNone});
+  Block block;
+  block.address = 16;
+  table.insert(block);
   table.clear();
   EXPECT_EQ(table.find(16), nullptr);
   EXPECT_EQ(table.size(), 0u);

@@ -182,6 +182,17 @@ static void judge_incomplete(std::vector<Verdict>* verdicts) {
   }
 }
 
+// An estimate can be held against a limit; that nothing was found of what was not looked at proves
+// nothing.
+static void judge_sampled(std::vector<Verdict>* verdicts) {
+  for (Verdict& verdict : *verdicts) {
+    if (verdict.limit.what != What::kLeaksWithin || verdict.exceeded() || verdict.unproven)
+      continue;
+    verdict.unproven = true;
+    verdict.sentence += "; but the recording is a sample";
+  }
+}
+
 std::vector<Verdict> judge(Reading* reading, const Query& query, const std::vector<Limit>& limits,
                            const Suppressions& suppressions) {
   std::vector<Verdict> verdicts;
@@ -227,6 +238,7 @@ std::vector<Verdict> judge(Reading* reading, const Query& query, const std::vect
           {named(reading->frames().frame(site->frame)), value(site->amounts, kind.metric)});
   }
   if (!reading->tables().complete) judge_incomplete(&verdicts);
+  if (reading->tables().header.is_sampled()) judge_sampled(&verdicts);
   return verdicts;
 }
 

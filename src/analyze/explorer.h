@@ -107,14 +107,15 @@ class Explorer {
       if (uint32_t row = row_of_cell_[entry.cell]; row != kNobody) visit(row, entry);
     });
   }
-  // Calls visit(row, made, freed) for every temporary block that was freed in a later slice than it
-  // was made in: a range that begins in between does not count it.
+  // Calls visit(row, made, freed, blocks) for every temporary block that was freed in a later slice
+  // than it was made in: a range that begins in between does not count it.
   template <typename Visit>
   void for_each_straddler(Visit&& visit) const {
     if (!index_) return;
     for (const IndexFacts::Straddler& block : index_->facts().straddlers) {
       uint32_t row = row_of_cell_[block.cell], made = slice_of(block.made);
-      if (row != kNobody && made != slice_of(block.freed)) visit(row, made, slice_of(block.freed));
+      if (row != kNobody && made != slice_of(block.freed))
+        visit(row, made, slice_of(block.freed), block.blocks);
     }
   }
   // Whether it is about all rows and cells.

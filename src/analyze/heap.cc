@@ -28,6 +28,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/sampling.h"
+
 namespace malloscope::analyze {
 namespace {
 
@@ -76,6 +78,7 @@ struct Heap::ImageAccount {
   bool running = false;  // Selected and not ended: part of the running sum.
   bool ended = false;
   bool let_go = false;  // Nothing is kept of it any more.
+  unsigned sample_log2 = 0;
   std::optional<uint64_t> end_tick;
   ImageAccount* parent = nullptr;  // Of a fork.
   Forked forked;
@@ -142,6 +145,7 @@ void Heap::image_started(const trace::Image& image) {
   auto fresh = std::make_unique<ImageAccount>();
   fresh->id = image.id;
   fresh->selected = fresh->running = selection_.contains(image);
+  fresh->sample_log2 = image.sample_log2;
   if (image.origin == trace::Origin::kForked && image.parent != image.id) {
     if (ImageAccount* parent = account(image.parent)) {
       fresh->parent = parent;
@@ -266,6 +270,18 @@ void Heap::enter_window() {
   ++peak_epoch_;
 }
 
+Block Heap::block_of(const ImageAccount& image, const wire::Event& event) const {
+  Block block;
+  block.address = event.address;
+  block.size = std::min(event.size, Block::kMostSize) & Block::kMostSize;
+  if (image.sample_log2 != 0) [[unlikely]]
+    block.weight_log2 = wire::sample_weight_log2(event.size, image.sample_log2) & 63;
+  block.born_tick = event.tick;
+  block.stack = event.stack;
+  block.strand = strand_;
+  return block;
+}
+
 void Heap::apply(ImageAccount& image, const wire::Event& event) {
   strand_ = phases_.strand(image.id, event.thread);
   if (keeps_last_calls_ && event.kind <= wire::Kind::kReallocEnd) {
@@ -274,25 +290,25 @@ void Heap::apply(ImageAccount& image, const wire::Event& event) {
                              ? image.blocks.find(event.address)
                              : nullptr;
     if (event.kind == wire::Kind::kAlloc || event.kind == wire::Kind::kReallocEnd)
-      last = block_of(event);
+      last = block_of(image, event);
     else
       last = freed ? std::optional(*freed) : std::nullopt;
   }
   switch (event.kind) {
     case wire::Kind::kAlloc:
-      ++image.totals.calls[static_cast<size_t>(event.op) & 31];
       allocate(image, event);
       break;
     case wire::Kind::kFree:
-      ++image.totals.calls[static_cast<size_t>(event.op) & 31];
       free_block(image, event);
       break;
     case wire::Kind::kReallocBegin:
       begin_realloc(image, event);
       break;
     case wire::Kind::kReallocEnd:
-      ++image.totals.calls[static_cast<size_t>(event.op) & 31];
       end_realloc(image, event);
+      break;
+    case wire::Kind::kPassed:
+      pass_over(image, event);
       break;
     case wire::Kind::kMapping:
       map(image, event);
@@ -316,7 +332,18 @@ void Heap::time(ImageAccount& image, const wire::Event& event) {
   }
 }
 
+void Heap::pass_over(ImageAccount& image, const wire::Event& event) {
+  ThreadState& state = image.thread(event.thread);
+  state.newest_block = 0;
+  ++state.made;
+}
+
+void Heap::count_call(ImageAccount& image, const wire::Event& event, uint64_t times) {
+  image.totals.calls[static_cast<size_t>(event.op) & 31] += times;
+}
+
 void Heap::count_unmatched(ImageAccount& image, uint64_t address, const wire::Event& event) {
+  if (image.sample_log2 != 0) return;  // Of most blocks nothing is known.
   ++image.totals.unmatched_frees;
   if (image.selected)
     for (HeapObserver* observer : observers_)
@@ -345,18 +372,20 @@ void Heap::reach_peak() {
 void Heap::allocate(ImageAccount& image, const wire::Event& event) {
   Totals& totals = image.totals;
   if (event.address == 0) {
+    count_call(image, event, 1);
     ++totals.failed;
     return;
   }
   uint64_t live_before = totals.live_bytes;
-  Block block = block_of(event);
+  Block block = block_of(image, event);
+  count_call(image, event, block.stands_for());
   put(image, block, event);
   if (image.selected)
     for (HeapObserver* observer : observers_) observer->made(image.id, block, event, counts_);
-  ++totals.allocations;
-  ++totals.live_blocks;
-  totals.allocated_bytes += event.size;
-  totals.live_bytes += event.size;
+  totals.allocations += block.stands_for();
+  totals.live_blocks += block.stands_for();
+  totals.allocated_bytes += block.bytes();
+  totals.live_bytes += block.bytes();
   ThreadState& state = image.thread(event.thread);
   state.newest_block = event.address;
   ++state.made;
@@ -379,20 +408,20 @@ void Heap::forget(ImageAccount& image, const Block& block, HeapObserver::End how
                   const wire::Event& event) {
   if (image.selected)
     for (HeapObserver* observer : observers_) observer->gone(image.id, block, how, event, counts_);
-  --image.totals.live_blocks;
-  image.totals.live_bytes -= block.size;
-  image.totals.freed_bytes += block.size;
+  image.totals.live_blocks -= block.stands_for();
+  image.totals.live_bytes -= block.bytes();
+  image.totals.freed_bytes += block.bytes();
   bury(image, block, event.tick);
 }
 
 void Heap::release(ImageAccount& image, const Block& block, const wire::Event& event,
                    bool may_be_newest) {
-  ++image.totals.frees;
+  image.totals.frees += block.stands_for();
   // The newest block of the thread that frees it. Another block at the same
   // address, allocated by another thread meanwhile, is told apart by its thread.
   bool temporary = may_be_newest && thread_of(block.strand) == event.thread &&
                    image.thread(event.thread).newest_block == block.address;
-  image.totals.temporary += temporary;
+  if (temporary) image.totals.temporary += block.stands_for();
   uint64_t live_before = image.totals.live_bytes;
   forget(image, block, temporary ? HeapObserver::End::kTemporary : HeapObserver::End::kFreed,
          event);
@@ -400,8 +429,10 @@ void Heap::release(ImageAccount& image, const Block& block, const wire::Event& e
 }
 
 void Heap::free_block(ImageAccount& image, const wire::Event& event) {
+  Block* block = event.address ? image.blocks.find(event.address) : nullptr;
+  count_call(image, event, block ? block->stands_for() : 1);
   if (event.address == 0) return;
-  if (Block* block = image.blocks.find(event.address)) [[likely]] {
+  if (block) [[likely]] {
     release(image, *block, event);
     image.blocks.erase(block);
   } else if (inherits(image, event.address)) {
@@ -442,6 +473,10 @@ void Heap::end_realloc(ImageAccount& image, const wire::Event& event) {
   Begun begun = open.back();
   open.pop_back();
   --image.begun;
+  // What was no block becomes one by allocate(), which counts it; as does, in a sample, the
+  // allocation that is told after the free.
+  bool allocates = event.address != 0 && begun.whose != Whose::kOwn;
+  if (!allocates && (image.sample_log2 == 0 || event.size != 0)) count_call(image, event, 1);
   Block& old = begun.block;
   // A block that was away cannot be told by its address from one made meanwhile.
   ThreadId maker = thread_of(old.strand);
@@ -479,7 +514,7 @@ void Heap::end_realloc(ImageAccount& image, const wire::Event& event) {
 
   uint64_t live_before = totals.live_bytes;
   // It has outlived a reallocation and is never temporary: it is nobody's newest block.
-  Block now = block_of(event);
+  Block now = block_of(image, event);
   put(image, now, event);
   bury(image, old, event.tick);
   ThreadState& state = image.thread(event.thread);
@@ -489,11 +524,12 @@ void Heap::end_realloc(ImageAccount& image, const wire::Event& event) {
   if (image.selected)
     for (HeapObserver* observer : observers_) observer->changed(image.id, old, now, event, counts_);
   ++totals.reallocations;
-  if (event.size > old.size)
-    totals.allocated_bytes += event.size - old.size;
+  totals.live_blocks += now.stands_for() - old.stands_for();  // The same, but in a forged sample.
+  if (now.bytes() > old.bytes())
+    totals.allocated_bytes += now.bytes() - old.bytes();
   else
-    totals.freed_bytes += old.size - event.size;
-  totals.live_bytes += event.size - old.size;
+    totals.freed_bytes += old.bytes() - now.bytes();
+  totals.live_bytes += now.bytes() - old.bytes();
   settle(image, live_before, event.tick);
 }
 

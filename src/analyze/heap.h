@@ -198,9 +198,7 @@ class Heap : public trace::Listener {
 
   void apply(ImageAccount& image, const wire::Event& event);
   // That the event makes.
-  Block block_of(const wire::Event& event) const {
-    return {event.address, event.size, event.tick, event.stack, strand_};
-  }
+  Block block_of(const ImageAccount& image, const wire::Event& event) const;
   void allocate(ImageAccount& image, const wire::Event& event);
   void free_block(ImageAccount& image, const wire::Event& event);
   void put(ImageAccount& image, const Block& block, const wire::Event& event);
@@ -210,7 +208,9 @@ class Heap : public trace::Listener {
                bool may_be_newest = true);
   void begin_realloc(ImageAccount& image, const wire::Event& event);
   void end_realloc(ImageAccount& image, const wire::Event& event);
+  void pass_over(ImageAccount& image, const wire::Event& event);
   void map(ImageAccount& image, const wire::Event& event);
+  static void count_call(ImageAccount& image, const wire::Event& event, uint64_t times);
   void time(ImageAccount& image, const wire::Event& event);
   void count_unmatched(ImageAccount& image, uint64_t address, const wire::Event& event);
 

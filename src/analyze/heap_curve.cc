@@ -94,17 +94,17 @@ void HeapCurve::change(ImageId id, uint64_t bytes_more, uint64_t blocks_more, ui
 }
 
 void HeapCurve::made(ImageId image, const Block& block, const wire::Event& event, bool counts) {
-  change(image, block.size, 1, event.tick, counts);
+  change(image, block.bytes(), block.stands_for(), event.tick, counts);
 }
 
 void HeapCurve::changed(ImageId image, const Block& before, const Block& now,
                         const wire::Event& event, bool counts) {
-  change(image, now.size - before.size, 0, event.tick, counts);
+  change(image, now.bytes() - before.bytes(), 0, event.tick, counts);
 }
 
 void HeapCurve::gone(ImageId image, const Block& block, End, const wire::Event& event,
                      bool counts) {
-  change(image, -block.size, ~uint64_t{0}, event.tick, counts);
+  change(image, -block.bytes(), -block.stands_for(), event.tick, counts);
 }
 
 void HeapCurve::image_ended(ImageId id) {

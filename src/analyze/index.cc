@@ -91,7 +91,8 @@ bool Index::sum(const Course& course, Steps steps, std::vector<IndexEntry>* cell
                               : cover(peak, peak + 1, add_peak) && cover(peak + 1, last + 1, add);
   for (IndexEntry& sum : sums)
     if (sum.own_peak_bytes) sum.peak_bytes = 0;
-  for_each_straddler(steps, [&](uint32_t cell) { --sums[cell].temporary; });
+  for_each_straddler(steps,
+                     [&](uint32_t cell, uint32_t blocks) { sums[cell].temporary -= blocks; });
   return all;
 }
 
@@ -134,8 +135,8 @@ void Index::restore_images(const trace::Tables& tables, Window window, Steps ste
     state.totals += here.change;
     if (here.peak.bytes > state.peak.bytes) state.peak = here.peak;
   }
-  for_each_straddler(steps, [&](uint32_t cell) {
-    --states[raw(cells_[cell].image) - size_t{1}].totals.temporary;
+  for_each_straddler(steps, [&](uint32_t cell, uint32_t blocks) {
+    states[raw(cells_[cell].image) - size_t{1}].totals.temporary -= blocks;
   });
   for (size_t i = 0; i < states.size(); ++i) {
     begin(i);

@@ -61,6 +61,7 @@ struct IndexFacts {
   struct Straddler {
     uint32_t cell = 0;
     uint32_t made = 0, freed = 0;
+    uint32_t blocks = 1;  // What one of a sample stands for.
   };
 
   IndexTimes times;
@@ -208,12 +209,13 @@ class Index {
     }
     return true;
   }
-  // Calls visit(cell) for every temporary block that was freed in these steps but made before them.
+  // Calls visit(cell, blocks) for every temporary block that was freed in these steps but made
+  // before them.
   template <typename Visit>
   void for_each_straddler(Steps steps, Visit&& visit) const {
     for (const IndexFacts::Straddler& block : facts_.straddlers)
       if (block.made < steps.first && steps.first <= block.freed && block.freed <= steps.last)
-        visit(block.cell);
+        visit(block.cell, block.blocks);
   }
 
   // The amounts of all cells over the whole recording, with the shares of its peak, put together

@@ -22,6 +22,12 @@ uint64_t mix(uint32_t image, uint32_t stack, uint32_t strand_and_class) {
   return h ^ h >> 29;
 }
 
+// The counts of a cell in a step have 32 bits; one block of a sample may stand for many.
+constexpr uint32_t kMostInStep = 1 << 29;
+uint32_t count_of(const Block& block) {
+  return static_cast<uint32_t>(std::min<uint64_t>(block.stands_for(), kMostInStep));
+}
+
 void set_bit(std::vector<uint64_t>* bits, size_t i) { (*bits)[i / 64] |= uint64_t{1} << i % 64; }
 
 // Which bits are set, in order; clears them.
@@ -287,32 +293,33 @@ void IndexBuilder::made(ImageId id, const Block& block, uint64_t tick) {
   if (image.ended) [[unlikely]]
     facts_.images[raw(id) - 1].is_odd = true;
   Cell& cell = touch_cell(id, image, block);
-  ++cell.allocations;
-  ++cell.live_blocks;
-  cell.allocated_bytes += block.size;
-  cell.live_bytes += block.size;
+  cell.allocations += count_of(block);
+  cell.live_blocks += static_cast<int32_t>(count_of(block));
+  cell.allocated_bytes += block.bytes();
+  cell.live_bytes += block.bytes();
   uint32_t thread = raw(thread_of(block.strand));
   if (thread >= image.made_in.size()) image.made_in.resize(thread + size_t{1});
   image.made_in[thread] = step_;
-  settle(image, block.size, tick);
+  too_much_ |= cell.allocations >= kMostInStep;
+  settle(image, block.bytes(), tick);
 }
 
 void IndexBuilder::changed(ImageId id, const Block& before, const Block& now, uint64_t tick) {
   ImageState& image = images_[raw(id)];
   Cell& from = touch_cell(id, image, before);
-  --from.live_blocks;
-  from.live_bytes -= before.size;
+  from.live_blocks -= static_cast<int32_t>(count_of(before));
+  from.live_bytes -= before.bytes();
   Cell& to = touch_cell(id, image, now);
-  ++to.live_blocks;
-  to.live_bytes += now.size;
+  to.live_blocks += static_cast<int32_t>(count_of(now));
+  to.live_bytes += now.bytes();
   ++to.reallocations;
-  if (now.size > before.size) to.allocated_bytes += now.size - before.size;
+  if (now.bytes() > before.bytes()) to.allocated_bytes += now.bytes() - before.bytes();
   Block origin = origins_.take(id, before);
   origins_.put(id, now, origin);
   if (before.born_tick < facts_.times.begin_of(step_))  // Else nobody could see it live.
     end_life(id, before, cell_of(id, image, before), tick, IndexLife::kHeld, origin,
              thread_of(before.strand), &lives_);
-  settle(image, now.size - before.size, tick);
+  settle(image, now.bytes() - before.bytes(), tick);
 }
 
 // A block that has been reallocated has lived as what it was first, too.
@@ -329,7 +336,8 @@ void IndexBuilder::end_life(ImageId id, const Block& block, uint32_t cell, uint6
   if (reallocated && (roles & IndexLife::kLived)) {
     life.cell = cell_of(id, images_[raw(id)], origin);
     life.roles = IndexLife::kLived;
-    life.size = origin.size;
+    life.blocks = origin.stands_for();
+    life.bytes = origin.bytes();
     life.born_tick = life.began_tick = origin.born_tick;
     life.ticks = lived(origin);
     lives->add(life);
@@ -337,7 +345,8 @@ void IndexBuilder::end_life(ImageId id, const Block& block, uint32_t cell, uint6
   }
   life.cell = cell;
   life.roles = roles;
-  life.size = block.size;
+  life.blocks = block.stands_for();
+  life.bytes = block.bytes();
   life.born_tick = block.born_tick;
   life.began_tick = origin.born_tick;
   life.ticks = lived(block);
@@ -386,18 +395,20 @@ void IndexBuilder::tell_packed() {
 void IndexBuilder::gone(ImageId id, const Block& block, End how, const wire::Event& event) {
   ImageState& image = images_[raw(id)];
   Cell& cell = touch_cell(id, image, block);
-  --cell.live_blocks;
-  cell.live_bytes -= block.size;
+  cell.live_blocks -= static_cast<int32_t>(count_of(block));
+  cell.live_bytes -= block.bytes();
+  too_much_ |= cell.live_blocks <= -static_cast<int32_t>(kMostInStep);
   if (how == End::kTemporary) {
-    ++cell.temporary;
+    cell.temporary += count_of(block);
     if (uint32_t made = image.made_in[raw(thread_of(block.strand))]; made != step_)
-      facts_.straddlers.push_back({static_cast<uint32_t>(&cell - states_.data()), made, step_});
+      facts_.straddlers.push_back(
+          {static_cast<uint32_t>(&cell - states_.data()), made, step_, count_of(block)});
   }
   auto place = static_cast<uint32_t>(&cell - states_.data());
   end_life(id, block, place, event.tick,
            how == End::kLost ? IndexLife::kHeld | IndexLife::kLived : IndexLife::kAll,
            origins_.take(id, block), event.thread, &lives_);
-  settle(image, -block.size, event.tick);
+  settle(image, -block.bytes(), event.tick);
 }
 
 void IndexBuilder::advance(uint32_t step) {

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'I', 'X'};
-constexpr uint32_t kVersion = 6;
+constexpr uint32_t kVersion = 7;
 constexpr const char kSuffix[] = ".index";
 constexpr uint32_t kGroups = IndexTimes::kSteps / IndexTimes::kGroupSteps + 1;
 constexpr uint64_t kMostDirectoryBytes = uint64_t{1} << 30;
@@ -182,7 +182,7 @@ void visit(IndexFacts::ProcessStep& here, V& v) {
 }
 template <typename V>
 void visit(IndexFacts::Straddler& block, V& v) {
-  v(block.cell), v(block.made), v(block.freed);
+  v(block.cell), v(block.made), v(block.freed), v(block.blocks);
 }
 template <typename V>
 void visit(IndexCell& cell, V& v) {

@@ -74,7 +74,8 @@ IndexLivesWriter::Keyed IndexLivesWriter::keyed(const Life& life, uint32_t step)
   to.roles = life.roles;
   to.by_maker = life.by_maker;
   to.freer = life.freer;
-  to.bytes = life.size;
+  to.blocks = life.blocks;
+  to.bytes = life.bytes;
   to.longest_ticks = life.ticks;
   keyed.length = LogHistogram::step_of(
       static_cast<uint64_t>(static_cast<double>(life.ticks) * times_->ns_per_tick));

@@ -50,7 +50,7 @@ class IndexLivesWriter {
     uint8_t roles = IndexLife::kAll;
     bool by_maker = true;
     ThreadId freer = ThreadId::kNone;
-    uint64_t size = 0;
+    uint64_t blocks = 1, bytes = 0;  // One block, or what one of a sample stands for.
     uint64_t born_tick = 0, began_tick = 0;
     uint64_t ticks = 0;  // Lived.
   };

@@ -182,8 +182,8 @@ bool IndexSums::sum(Selection selection, Window window, Index::Steps steps, cons
       for (size_t row = 0; row < rows_; ++row) (*sums)[i][row] -= before[i][row];
   }
   if (wanted[kTemporary])
-    index_.for_each_straddler(steps, [&](uint32_t cell) {
-      if (row_of_cell_[cell] != kNobody) --(*sums)[kTemporary][row_of_cell_[cell]];
+    index_.for_each_straddler(steps, [&](uint32_t cell, uint32_t blocks) {
+      if (row_of_cell_[cell] != kNobody) (*sums)[kTemporary][row_of_cell_[cell]] -= blocks;
     });
   return true;
 }

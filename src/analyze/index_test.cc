@@ -45,13 +45,14 @@ struct Recording {
 
   // `tidy`: nothing comes late, or from a process that has ended.
   explicit Recording(unsigned seed, int batches = 120, bool tidy = false)
-      : random(seed), slice(seed % 2 ? 20 : 200), tidy_(tidy) {
+      : random(seed), slice(seed % 2 ? 20 : 200), tidy_(tidy), sampled_(seed % 5 == 0) {
     tables.header.start_tick = kStart;
     tables.header.ns_per_tick = 1;
     size_t images = 1 + pick(8);
     for (uint32_t i = 0; i < images; ++i) {
       trace::Image image;
       image.id = ImageId{i + 1};
+      image.sample_log2 = sampled_ ? 8 : 0;
       image.pid = 7 + static_cast<int>(pick(3));
       if (i > 0 && pick(2)) {
         image.origin = trace::Origin::kForked;
@@ -117,7 +118,7 @@ struct Recording {
   }
 
  private:
-  bool tidy_, growing_ = false, marks_ = false;
+  bool tidy_, growing_ = false, marks_ = false, sampled_;
   std::vector<uint64_t> freed_;  // Addresses, some of which are used again.
 
   uint64_t new_address(uint64_t* next) {
@@ -145,6 +146,11 @@ struct Recording {
     e.stack = StackId{pick(21)};
     e.thread = ThreadId{pick(4)};
     e.image = ImageId{static_cast<uint32_t>(image + 1)};
+    if (sampled_ && pick(8) == 0) {
+      e.kind = wire::Kind::kPassed;
+      batch->push_back(e);
+      return;
+    }
     unsigned what = growing_ ? 3 * pick(20) / 4 : 5 + 3 * pick(20) / 4;
     if (what < 9 || blocks.empty()) {
       e.kind = wire::Kind::kAlloc;
@@ -374,18 +380,20 @@ struct LivesTold : HeapObserver {
     Block origin = origins.take(image, block);
     if (origin.born_tick >= from_tick) {
       uint64_t ticks = event.tick > origin.born_tick ? event.tick - origin.born_tick : 0;
-      add(fmt::format("lived {} for {}", cell(image, origin), LogHistogram::step_of(ticks)), 1,
-          origin.size);
+      add(fmt::format("lived {} for {}", cell(image, origin), LogHistogram::step_of(ticks)),
+          origin.stands_for(), origin.bytes());
       uint64_t& longest = sums["longest " + cell(image, origin)];
       longest = std::max(longest, ticks);
     }
     if (counts && how != End::kLost)
-      add(fmt::format("freed {} by {}", cell(image, block), raw(event.thread)), 1, block.size);
+      add(fmt::format("freed {} by {}", cell(image, block), raw(event.thread)), block.stands_for(),
+          block.bytes());
   }
   void left(ImageId image, const BlockTable& live) override {
     live.for_each([&](const Block& block) {
       Block origin = origins.take(image, block);
-      if (origin.born_tick >= from_tick) add("left " + cell(image, origin), 1, origin.size);
+      if (origin.born_tick >= from_tick)
+        add("left " + cell(image, origin), origin.stands_for(), origin.bytes());
     });
   }
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analyze/indexed_trace.h"
+#include "analyze/numbers.h"
 #include "analyze/symbol_naming.h"
 #include "trace/event_stream.h"
 
@@ -172,6 +173,16 @@ std::set<std::string> Reading::lost_modules() const {
   for (const symbols::ModuleFile& module : modules_)
     if (naming_->lost(module)) paths.insert(module.path);
   return paths;
+}
+
+std::string Reading::sample_sentence() const {
+  unsigned log2 = tables_.header.sample_log2();
+  if (log2 == 0) return {};
+  return fmt::format(
+      "Only a sample was recorded, about one block for each {} allocated: all figures are "
+      "estimates. One that 100 recorded blocks make up is right to about 10 %, of 10,000 to about "
+      "1 %",
+      bytes_text(uint64_t{1} << log2));
 }
 
 std::vector<std::string> Reading::missing_names() const {

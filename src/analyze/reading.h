@@ -64,6 +64,8 @@ class Reading {
   // Sentences on modules that stacks go through and whose functions are only addresses: what is
   // asked by name is not found there. As far as frames were asked for.
   std::vector<std::string> missing_names() const;
+  // That figures are estimates, and how good ones; empty unless the trace is a sample.
+  std::string sample_sentence() const;
   // The paths of those whose own file is missing; what is stripped has names for nobody.
   std::set<std::string> lost_modules() const;
   std::vector<const trace::Image*> selected() const;

@@ -13,14 +13,14 @@ void SiteBlocks::add(ImageId image, const Block& block, uint64_t died) {
   BlockBar bar;
   bar.born = block.born_tick;
   bar.died = died;
-  bar.bytes = block.size;
-  bar.blocks = 1;
+  bar.bytes = block.bytes();
+  bar.blocks = block.stands_for();
   bar.thread = thread_of(block.strand);
   bar.size_class = static_cast<uint8_t>(size_class(block.size));
   bar.life_class =
       died == BlockBar::kAlive ? UINT8_MAX : static_cast<uint8_t>(size_class(died - bar.born));
   bars_.push_back(bar);
-  ++blocks_;
+  blocks_ += block.stands_for();
   // Room for many, so that this is rare, and more than is shown in the end: neighbours of which
   // one comes late find each other then.
   if (bars_.size() > most_bars_ * 16) thin(most_bars_ * 8);

@@ -139,8 +139,8 @@ void Tally::found(ImageId image, const BlockTable& live) {
     if (block.born_tick < heap_.window().from_tick) return;  // Nobody takes it for one of ours.
     if (wants(cells, block)) {
       Cell& cell = touch(cells, place_of(cells, block));
-      --cell.live_blocks;
-      cell.live_bytes -= block.size;
+      cell.live_blocks -= block.stands_for();
+      cell.live_bytes -= block.bytes();
     }
     cells.strangers.insert(BlockKey(block));
   });
@@ -149,7 +149,8 @@ void Tally::found(ImageId image, const BlockTable& live) {
 void Tally::add_overhead(const Block& block, Details* details) const {
   if (!options_.overhead) return;
   UsableBytes usable = usable_sizes(block.address, block.size);
-  for (size_t i = 0; i < kAllocators; ++i) details->overhead_bytes[i] += usable[i] - block.size;
+  for (size_t i = 0; i < kAllocators; ++i)
+    details->overhead_bytes[i] += (usable[i] - block.size) << block.weight_log2;
 }
 
 void Tally::made(ImageId image, const Block& block, const wire::Event&, bool counts) {
@@ -157,11 +158,11 @@ void Tally::made(ImageId image, const Block& block, const wire::Event&, bool cou
   if (!wants(cells, block)) return;
   size_t place = place_of(cells, block);
   Cell& cell = touch(cells, place);
-  ++cell.live_blocks;
-  cell.live_bytes += block.size;
+  cell.live_blocks += block.stands_for();
+  cell.live_bytes += block.bytes();
   if (!counts) return;
-  ++cell.allocations;
-  cell.allocated_bytes += block.size;
+  cell.allocations += block.stands_for();
+  cell.allocated_bytes += block.bytes();
   if (!options_.details) return;
   Details& details = cells.details[place];
   details.first_tick = std::min(details.first_tick, block.born_tick);
@@ -182,20 +183,20 @@ void Tally::changed(ImageId image, const Block& before, const Block& now, const 
     size_t place = place_of(cells, before);
     Cell& from = touch(cells, place);
     keep_most(cells, place, counts);
-    --from.live_blocks;
-    from.live_bytes -= before.size;
+    from.live_blocks -= before.stands_for();
+    from.live_bytes -= before.bytes();
     uint64_t since = std::max(before.born_tick, heap_.window().begin_tick());
     if (options_.details && counts && now.born_tick > since)
-      cells.details[place].lifetime_ticks += now.born_tick - since;
+      cells.details[place].lifetime_ticks += (now.born_tick - since) << before.weight_log2;
   }
   if (!wants(cells, now)) return;
   size_t place = place_of(cells, now);
   Cell& to = touch(cells, place);
-  ++to.live_blocks;
-  to.live_bytes += now.size;
+  to.live_blocks += now.stands_for();
+  to.live_bytes += now.bytes();
   if (!counts) return;
   ++to.reallocations;
-  if (now.size > before.size) to.allocated_bytes += now.size - before.size;
+  if (now.bytes() > before.bytes()) to.allocated_bytes += now.bytes() - before.bytes();
   if (!options_.details) return;
   Details& details = cells.details[place];
   details.first_tick = std::min(details.first_tick, now.born_tick);
@@ -215,16 +216,16 @@ void Tally::gone(ImageId image, const Block& block, End how, const wire::Event& 
   size_t place = place_of(cells, block);
   Cell& cell = touch(cells, place);
   keep_most(cells, place, counts);
-  --cell.live_blocks;
-  cell.live_bytes -= block.size;
+  cell.live_blocks -= block.stands_for();
+  cell.live_bytes -= block.bytes();
   if (!counts) return;
-  cell.temporary += how == End::kTemporary;
+  if (how == End::kTemporary) cell.temporary += block.stands_for();
   if (!options_.details) return;
   Details& details = cells.details[place];
   uint64_t since = std::max(block.born_tick, heap_.window().begin_tick());
-  if (event.tick > since) details.lifetime_ticks += event.tick - since;
-  ++details.freed_blocks;
-  details.freed_bytes += block.size;
+  if (event.tick > since) details.lifetime_ticks += (event.tick - since) << block.weight_log2;
+  details.freed_blocks += block.stands_for();
+  details.freed_bytes += block.bytes();
 }
 
 void Tally::timed(ImageId image, const Block& block, uint64_t cycles, bool counts) {
@@ -243,7 +244,7 @@ void Tally::left(ImageId image, const BlockTable& live) {
     if (!wants(cells, block)) return;
     Details& details = cells.details[place_of(cells, block)];
     uint64_t since = std::max(block.born_tick, heap_.window().begin_tick());
-    if (lived_to > since) details.lifetime_ticks += lived_to - since;
+    if (lived_to > since) details.lifetime_ticks += (lived_to - since) << block.weight_log2;
     details.live_first_tick = std::min(details.live_first_tick, block.born_tick);
     details.live_last_tick = std::max(details.live_last_tick, block.born_tick);
     details.live_periods |= 1U << period(block.born_tick, begin, end);

@@ -60,7 +60,8 @@ class ChurnView : public View, public HeapObserver {
     origins_.found(image, live, from_tick_);
   }
   void made(ImageId image, const Block& block, const wire::Event&, bool counts) override {
-    if (counts && wants(block)) ++rows_.at(image, block.stack, block.strand).allocations;
+    if (counts && wants(block))
+      rows_.at(image, block.stack, block.strand).allocations += block.stands_for();
   }
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event&,
                bool) override {
@@ -75,13 +76,13 @@ class ChurnView : public View, public HeapObserver {
     bool brief = ticks <= short_ticks_ && origin.born_tick >= from_tick_;
     if (!temporary && !brief) return;
     Churn& churn = rows_.at(image, origin.stack, origin.strand);
-    churn.temporary += temporary;
-    churn.one_call +=
-        temporary || (event.thread == thread_of(origin.strand) && ticks <= one_call_ticks_);
+    if (temporary) churn.temporary += origin.stands_for();
+    if (temporary || (event.thread == thread_of(origin.strand) && ticks <= one_call_ticks_))
+      churn.one_call += origin.stands_for();
     if (!brief) return;
-    ++churn.short_lived;
-    churn.short_bytes += origin.size;
-    churn.short_ticks += ticks;
+    churn.short_lived += origin.stands_for();
+    churn.short_bytes += origin.bytes();
+    churn.short_ticks += ticks << origin.weight_log2;
   }
 
   Answer answer(Reading* reading, const Query& query) override {

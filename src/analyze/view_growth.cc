@@ -126,6 +126,9 @@ class GrowthView : public View {
                     GrowthChains::kRecent),
         "reserve(n) is for the largest chain of the site, n at most; in elements where the sizes "
         "tell how large one is."};
+    if (reading->tables().header.is_sampled())
+      answer.notes.emplace_back(
+          "A chain is seen only if all of its blocks are recorded, which in a sample few are.");
     return answer;
   }
 

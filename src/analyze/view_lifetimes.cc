@@ -33,8 +33,9 @@ class LifeBySize {
     uint8_t life_width, size_width;
     uint64_t blocks, bytes;
   };
-  void add(uint8_t life_width, uint64_t size) {
-    add({life_width, static_cast<uint8_t>(std::bit_width(size)), 1, size});
+  void add(uint8_t life_width, const Block& block) {
+    add({life_width, static_cast<uint8_t>(std::bit_width(uint64_t{block.size})), block.stands_for(),
+         block.bytes()});
   }
   void add(const Cell& more) {
     for (Cell& cell : cells_)
@@ -152,7 +153,8 @@ class LifetimesView : public View, public HeapObserver {
     origins_.found(image, live, from_tick_);
   }
   void made(ImageId image, const Block& block, const wire::Event&, bool counts) override {
-    if (counts && wants(block)) ++rows_.at(image, block.stack, block.strand).blocks;
+    if (counts && wants(block))
+      rows_.at(image, block.stack, block.strand).blocks += block.stands_for();
   }
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event&,
                bool) override {
@@ -164,22 +166,21 @@ class LifetimesView : public View, public HeapObserver {
     Lives& lives = rows_.at(image, origin.stack, origin.strand);
     uint64_t ticks = event.tick > origin.born_tick ? event.tick - origin.born_tick : 0;
     auto ns = static_cast<uint64_t>(static_cast<double>(ticks) * ns_per_tick_);
-    lives.ended_ns.add(ns);
-    lives.by_size.add(std::max(static_cast<uint8_t>(std::bit_width(ns)), first_width()),
-                      origin.size);
+    lives.ended_ns.add(ns, origin.stands_for());
+    lives.by_size.add(std::max(static_cast<uint8_t>(std::bit_width(ns)), first_width()), origin);
     if (!has_free_stacks_) return;
     Ended& ended = ended_[{image, origin.stack, origin.strand, event.stack, event.thread}];
-    ++ended.blocks;
-    ended.bytes += block.size;
-    ended.ns.add(ns);
+    ended.blocks += block.stands_for();
+    ended.bytes += block.bytes();
+    ended.ns.add(ns, block.stands_for());
   }
   void left(ImageId image, const BlockTable& live) override {
     live.for_each([&](const Block& block) {
       Block origin = origins_.take(image, block);
       if (origin.born_tick < from_tick_ || !wants(origin)) return;
       Lives& lives = rows_.at(image, origin.stack, origin.strand);
-      ++lives.never_freed;
-      lives.by_size.add(LifeBySize::kNeverFreed, origin.size);
+      lives.never_freed += origin.stands_for();
+      lives.by_size.add(LifeBySize::kNeverFreed, origin);
     });
   }
 

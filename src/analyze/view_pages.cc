@@ -132,7 +132,11 @@ class PagesView : public View, public HeapObserver {
     answer.notes.push_back(
         "spread = 4096 * pages / live bytes. A page that several sites share counts for each of "
         "them, and once in the total.");
-    add_filter_note(all.bytes, reading->accounts().totals().live_bytes, &answer);
+    if (reading->tables().header.is_sampled())
+      answer.notes.emplace_back(
+          "Of a sample these are the recorded blocks alone: what lies between them is not known.");
+    else
+      add_filter_note(all.bytes, reading->accounts().totals().live_bytes, &answer);
     return answer;
   }
 

@@ -137,14 +137,14 @@ class RssView : public View, public HeapObserver {
     return course;
   }
   static void add(Moment* moment, const Block& block) {
-    moment->live += block.size;
+    moment->live += block.bytes();
     UsableBytes bytes = usable_sizes(block.address, block.size);
-    for (size_t i = 0; i < kAllocators; ++i) moment->usable[i] += bytes[i];
+    for (size_t i = 0; i < kAllocators; ++i) moment->usable[i] += bytes[i] << block.weight_log2;
   }
   static void take(Moment* moment, const Block& block) {
-    moment->live -= block.size;
+    moment->live -= block.bytes();
     UsableBytes bytes = usable_sizes(block.address, block.size);
-    for (size_t i = 0; i < kAllocators; ++i) moment->usable[i] -= bytes[i];
+    for (size_t i = 0; i < kAllocators; ++i) moment->usable[i] -= bytes[i] << block.weight_log2;
   }
 
   static const trace::Image* largest(const Reading& reading) {

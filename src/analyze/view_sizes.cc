@@ -49,27 +49,27 @@ class SizesView : public View, public HeapObserver {
   void made(ImageId image, const Block& block, const wire::Event&, bool counts) override {
     if (!wants(block)) return;
     Slice& slice = slice_of(image, block, block.born_tick);
-    slice.live_change += static_cast<int64_t>(block.size);
+    slice.live_change += static_cast<int64_t>(block.bytes());
     if (!counts) return;
-    ++slice.allocations;
-    slice.allocated_bytes += block.size;
+    slice.allocations += block.stands_for();
+    slice.allocated_bytes += block.bytes();
     slice.largest = std::max(slice.largest, block.size);
   }
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event&,
                bool counts) override {
     if (wants(before))
-      slice_of(image, before, now.born_tick).live_change -= static_cast<int64_t>(before.size);
+      slice_of(image, before, now.born_tick).live_change -= static_cast<int64_t>(before.bytes());
     if (!wants(now)) return;
     Slice& slice = slice_of(image, now, now.born_tick);
-    slice.live_change += static_cast<int64_t>(now.size);
+    slice.live_change += static_cast<int64_t>(now.bytes());
     if (!counts) return;
     ++slice.reallocations;
-    if (now.size > before.size) slice.allocated_bytes += now.size - before.size;
+    if (now.bytes() > before.bytes()) slice.allocated_bytes += now.bytes() - before.bytes();
     slice.largest = std::max(slice.largest, now.size);
   }
   void gone(ImageId image, const Block& block, End, const wire::Event& event, bool) override {
     if (wants(block))
-      slice_of(image, block, event.tick).live_change -= static_cast<int64_t>(block.size);
+      slice_of(image, block, event.tick).live_change -= static_cast<int64_t>(block.bytes());
   }
 
   Answer answer(Reading* reading, const Query& query) override {

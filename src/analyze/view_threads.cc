@@ -33,8 +33,8 @@ class ThreadsView : public View, public HeapObserver {
     if (raw(image) >= freed_.size()) freed_.resize(raw(image) + size_t{1});
     Freed& freed =
         freed_[raw(image)].at(by_stack_ ? block.stack : StackId::kNone, block.strand, event.thread);
-    ++freed.blocks;
-    freed.bytes += block.size;
+    freed.blocks += block.stands_for();
+    freed.bytes += block.bytes();
   }
 
   bool needs_rows() const override { return true; }

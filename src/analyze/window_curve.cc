@@ -72,10 +72,10 @@ void WindowCurve::image_ended(ImageId image) {
 void WindowCurve::made(ImageId image, const Block& block, const wire::Event& event, bool) {
   if (!wants(image, block)) return;
   WholeSlice* slice = go_to(event.tick);
-  add(image, block.size, 1, slice);
+  add(image, block.bytes(), block.stands_for(), slice);
   if (!slice) return;
-  ++slice->allocations;
-  slice->allocated_bytes += block.size;
+  slice->allocations += block.stands_for();
+  slice->allocated_bytes += block.bytes();
 }
 
 void WindowCurve::changed(ImageId image, const Block& before, const Block& now,
@@ -83,15 +83,17 @@ void WindowCurve::changed(ImageId image, const Block& before, const Block& now,
   bool had = wants(image, before), has = wants(image, now);
   if (!had && !has) return;
   WholeSlice* slice = go_to(event.tick);
-  add(image, (has ? now.size : 0) - (had ? before.size : 0), uint64_t{has} - uint64_t{had}, slice);
-  if (slice && has && now.size > before.size) slice->allocated_bytes += now.size - before.size;
+  add(image, (has ? now.bytes() : 0) - (had ? before.bytes() : 0),
+      (has ? now.stands_for() : 0) - (had ? before.stands_for() : 0), slice);
+  if (slice && has && now.bytes() > before.bytes())
+    slice->allocated_bytes += now.bytes() - before.bytes();
 }
 
 void WindowCurve::gone(ImageId image, const Block& block, End how, const wire::Event& event, bool) {
   if (!wants(image, block)) return;
   WholeSlice* slice = go_to(event.tick);
-  add(image, 0 - block.size, ~uint64_t{0}, slice);
-  if (slice && how != End::kLost) ++slice->frees;
+  add(image, -block.bytes(), -block.stands_for(), slice);
+  if (slice && how != End::kLost) slice->frees += block.stands_for();
 }
 
 const std::vector<WholeSlice>& WindowCurve::finish() {

@@ -140,6 +140,10 @@ int write_export(const ExportOptions& options, analyze::Query query) {
   std::unique_ptr<analyze::Reading> reading =
       read_trace(options.trace, query, &exit_code, std::move(attach));
   if (!reading) return exit_code;
+  if (format.holds == Holds::kEvents && reading->tables().header.is_sampled())
+    return complain(kUsage, fmt::format("{} is a list of all calls, and {} has only a sample of "
+                                        "them; export it as pprof or folded",
+                                        format.name, options.trace));
 
   int fd = STDOUT_FILENO;
   if (!to_stdout) {

@@ -177,6 +177,8 @@ int main_leaks(const Words& words) {
   if (judged && !query->phases.empty() && !found->reading->accounts().phases().complete)
     return complain(kUnreadable,
                     fmt::format("no leaks, but that proves nothing: {}", analyze::kPhasesNotTold));
+  if ((options.fail || view.known) && found->reading->tables().header.is_sampled())
+    return complain(kUnreadable, "no leaks, but that proves nothing: the recording is a sample");
   if (judged && !found->reading->tables().complete) return kUnreadable;  // That was said.
   return kOk;
 }

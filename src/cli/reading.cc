@@ -197,6 +197,8 @@ static void add_remarks(analyze::Reading* reading, analyze::Answer* answer) {
 
 int print_answer(analyze::Reading* reading, analyze::Answer answer, const analyze::Shape& shape,
                  bool json, Color color, bool full_names) {
+  if (std::string sample = reading->sample_sentence(); !sample.empty())
+    answer.notes.push_back(sample + ".");
   for (std::string& sentence : reading->missing_names())
     answer.notes.push_back(std::move(sentence));
   add_remarks(reading, &answer);

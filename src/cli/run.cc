@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
+#include "analyze/numbers.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "collect/launch.h"
@@ -30,6 +32,7 @@ struct RunOptions {
   bool drop_when_full = false;
   bool free_stacks = false;
   bool time_calls = false;
+  unsigned sample_log2 = 0;
   Color color = Color::kAuto;
   std::vector<std::string> command;  // The program and its arguments; never empty.
 };
@@ -55,8 +58,9 @@ int run_command(const RunOptions& options) {
   launch.drop_when_full = options.drop_when_full;
   launch.free_stacks = options.free_stacks;
   launch.time_calls = options.time_calls;
-  const char* recorder =
-      options.free_stacks || options.time_calls ? kDetailedRecorder : kPlainRecorder;
+  launch.sample_log2 = options.sample_log2;
+  bool detailed = options.free_stacks || options.time_calls || options.sample_log2 > 0;
+  const char* recorder = detailed ? kDetailedRecorder : kPlainRecorder;
   launch.recorder = own_file(recorder);
   if (launch.recorder.empty())
     return complain(kUsage, fmt::format("the recorder ({}) is not where it was installed; install "
@@ -88,6 +92,17 @@ int run_command(const RunOptions& options) {
     return complain(result->exit_code ? result->exit_code : kUnreadable,
                     fmt::format("the trace is not complete: {}", result->problem));
   return result->exit_code;
+}
+
+// wire/sampling.h wants a power of two.
+Result<unsigned> sample_log2_of(const std::string& text) {
+  constexpr uint64_t kLeast = 256, kMost = uint64_t{1} << 30;
+  Result<uint64_t> bytes = analyze::bytes_of(text, "--sample");
+  if (!bytes) return std::unexpected(bytes.error());
+  if (*bytes < kLeast || *bytes > kMost || !std::has_single_bit(*bytes))
+    return fail(fmt::format(
+        "--sample takes a power of two from 256 bytes to 1G, such as 512K; {} is none", text));
+  return static_cast<unsigned>(std::countr_zero(*bytes));
 }
 
 // Our own options end where the program's name is, or at "--".
@@ -135,6 +150,11 @@ int main_run(const Words& words) {
   app.add_flag("--time-calls", options.time_calls,
                "Time every call of the allocator, for --metric allocator-time. Costs about 60 ns "
                "a call");
+  std::string sample;
+  app.add_option("--sample", sample,
+                 "Record only a sample, about one block for each SIZE bytes, large ones all;\n"
+                 "figures are estimates then. For programs that allocate too much to keep it all")
+      ->type_name("SIZE");
   add_color(app, &options.color);
   Words only_for_help;
   app.add_option("program", only_for_help, "The program and its arguments; -- may stand before it");
@@ -146,6 +166,15 @@ int main_run(const Words& words) {
   if (end < words.size() && words[end] == "--") ++end;
   options.command.assign(words.begin() + static_cast<ptrdiff_t>(end), words.end());
   options.drop_when_full = on_full == "drop";
+  if (app.count("--sample") > 0) {
+    Result<unsigned> log2 = sample_log2_of(sample);
+    if (!log2) return complain(kUsage, log2.error().sentence);
+    if (options.time_calls)
+      return complain(kUsage,
+                      "--sample and --time-calls do not go together: calls that are not in the "
+                      "sample have no time");
+    options.sample_log2 = *log2;
+  }
   if (app.count("--output") > 0 && options.output.empty())
     return complain(kUsage, "-o needs a file name; it was empty");
   if (options.output == "-")

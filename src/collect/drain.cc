@@ -253,6 +253,10 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
       open_run(lane, image, lane.tick);
       encoder_.call_time(lane.tick, payload);
       return true;
+    case kPassedOver:
+      open_run(lane, image, lane.tick);
+      encoder_.passed(lane.tick);
+      return true;
     case kAlignment:
       if (payload == 0 || payload > kMaxAlignmentLog2) return false;
       lane.alignment = static_cast<uint8_t>(payload);

@@ -282,7 +282,8 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
   auto session = Session::create(options.recorder, {.follow = options.follow,
                                                     .drop_when_full = options.drop_when_full,
                                                     .free_stacks = options.free_stacks,
-                                                    .time_calls = options.time_calls});
+                                                    .time_calls = options.time_calls,
+                                                    .sample_log2 = options.sample_log2});
   if (!session) return std::unexpected(session.error());
 
   Signals signals;
@@ -322,6 +323,9 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
       fmt::format("on-full={}", options.drop_when_full ? "drop" : "wait")};
   if (options.free_stacks) collector_options.settings.push_back("free-stacks=true");
   if (options.time_calls) collector_options.settings.push_back("time-calls=true");
+  if (options.sample_log2 > 0)
+    collector_options.settings.push_back(
+        fmt::format("sample={}", uint64_t{1} << options.sample_log2));
   if (!options.only.empty()) collector_options.settings.push_back("only=" + options.only);
 
   pid_t collector = fork();

@@ -20,8 +20,9 @@ struct LaunchOptions {
   bool follow = true;
   std::string only;
   bool drop_when_full = false;
-  bool free_stacks = false;  // These two need the detailed recorder.
+  bool free_stacks = false;  // These need the detailed recorder.
   bool time_calls = false;
+  unsigned sample_log2 = 0;  // wire/sampling.h
 };
 
 struct LaunchResult {

@@ -104,6 +104,7 @@ Result<Session> Session::create(const std::string& recorder, const SessionOption
                       .drop_when_full = options.drop_when_full,
                       .free_stacks = options.free_stacks,
                       .time_calls = options.time_calls,
+                      .sample_log2 = options.sample_log2,
                       .cycles_per_ms = session.cycles_per_second_ / 1000,
                       .pid_namespace = own_pid_namespace()};
   control.magic = wire::kLaneMagic;

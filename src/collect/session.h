@@ -16,8 +16,9 @@ namespace malloscope::collect {
 struct SessionOptions {
   bool follow = true;
   bool drop_when_full = false;
-  bool free_stacks = false;  // These two need the detailed recorder.
+  bool free_stacks = false;  // These need the detailed recorder.
   bool time_calls = false;
+  unsigned sample_log2 = 0;  // wire/sampling.h
 };
 
 class Session {

@@ -74,11 +74,14 @@ class Info {
     for (const trace::Image& image : tables_.images) stacks += image.stacks.count();
     fact("stacks", grouped(stacks));
     std::vector<Loss> missing = losses(reading_);
-    bool whole = std::none_of(missing.begin(), missing.end(), [](auto& l) { return l.figures; });
+    bool whole = std::none_of(missing.begin(), missing.end(), [](auto& l) { return l.figures(); });
     if (whole) fact("lost", "nothing");
     for (const Loss& loss : missing) {
       std::string sentence = printable(loss.sentence);
-      fact(loss.figures ? "lost" : "remark", loss.figures ? style_.warning(sentence) : sentence);
+      const char* what = loss.kind == Loss::Kind::kSampled ? "sample"
+                         : loss.figures()                  ? "lost"
+                                                           : "remark";
+      fact(what, loss.figures() ? style_.warning(sentence) : sentence);
     }
   }
 

@@ -11,8 +11,11 @@
 namespace malloscope::output {
 
 struct Loss {
+  enum class Kind { kCut, kSampled, kLost, kStacks };
   std::string sentence;
-  bool figures;  // Whether the figures suffer, or only some stacks.
+  Kind kind = Kind::kLost;
+  // Whether the figures suffer, or only some stacks.
+  bool figures() const { return kind != Kind::kStacks; }
 };
 
 // Empty if nothing is missing.

@@ -306,7 +306,7 @@ class Page {
                                             static_cast<double>(tables_.events)
                                       : 0;
     std::vector<Loss> missing = losses(reading_);
-    bool whole = std::none_of(missing.begin(), missing.end(), [](auto& l) { return l.figures; });
+    bool whole = std::none_of(missing.begin(), missing.end(), [](auto& l) { return l.figures(); });
     std::string text =
         fmt::format("{}{} in {} ({:.{}f} bytes each){}", is_part_ ? "of the whole run: " : "",
                     count_text(tables_.events, "event", "events"), bytes_text(tables_.file_bytes),
@@ -322,7 +322,7 @@ class Page {
       front.assign(indent, ' ');
     }
     for (const Loss& loss : missing)
-      remark(loss.figures ? "!" : "-", loss.sentence + ".", loss.figures);
+      remark(loss.figures() ? "!" : "-", loss.sentence + ".", loss.figures());
     constexpr size_t kMostNotes = 3;
     for (size_t i = 0; i < std::min(kMostNotes, tables_.notes.size()); ++i)
       remark("-", tables_.notes[i].text);

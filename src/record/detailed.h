@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder is built twice. The plain one knows nothing of stacks of frees and
-// of times of calls (`run --free-stacks`, `--time-calls`), so that nobody pays for what
-// he did not ask for; the detailed one asks at every event whether they are wanted.
+// The recorder is built twice. The plain one knows nothing of stacks of frees, of times of
+// calls and of samples (`run --free-stacks`, `--time-calls`, `--sample`), so that nobody pays for
+// what he did not ask for; the detailed one asks at every event whether they are wanted.
 
 #pragma once
 

@@ -263,6 +263,13 @@ bool LaneWriter::free_stack(StackId stack) {
   return true;
 }
 
+bool LaneWriter::passed_over() {
+  if (!reserve(1)) return false;
+  words_[used_] = wire::extended_word(wire::kPassedOver, 1);
+  commit(1, last_tick_);
+  return true;
+}
+
 bool LaneWriter::call_time(uint64_t cycles) {
   if (!reserve(1)) return false;
   if (cycles > wire::kMaxPayload) cycles = wire::kMaxPayload;

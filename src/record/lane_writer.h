@@ -78,6 +78,7 @@ class LaneWriter {
   // Of the free that comes next, and of the call that came last.
   bool free_stack(StackId stack);
   bool call_time(uint64_t cycles);
+  bool passed_over();
 
   void count_drop();
 

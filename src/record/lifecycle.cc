@@ -190,6 +190,7 @@ bool meet_collector() {
   inherited.drop_when_full = settings.drop_when_full != 0;
   inherited.free_stacks = settings.free_stacks != 0;
   inherited.time_calls = settings.time_calls != 0;
+  inherited.sample_log2 = settings.sample_log2;
   if (times_calls()) inherited.timing_cost = cost_of_timing();
   inherited.image_stamp = image().stamp.load(std::memory_order_relaxed);
   image().joined.store(1, std::memory_order_release);

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/ids.h"
 #include "record/last_touch.h"
+#include "record/sampled_blocks.h"
 #include "record/stack_table.h"
 #include "wire/lane.h"
 
@@ -38,6 +39,7 @@ struct Process {
   std::atomic<uint64_t> stalled_at;  // 1 + the heartbeat at which the collector was found dead.
   std::atomic<uint64_t> starved_at;  // 1 + segments_returned when idle threads held them all.
   LastTouch last_touch;
+  SampledBlocks sampled;
 };
 
 // Survives a fork; the child finds its parent's values here.
@@ -54,6 +56,7 @@ struct Inherited {
   bool follow;
   bool drop_when_full;
   bool free_stacks, time_calls;  // See detailed.h.
+  uint32_t sample_log2;          // See sampler.h.
   uint64_t timing_cost;
   bool inert;              // Nobody to record for, in this process and all its children.
   char preload_path[128];  // By which children find the collector.

@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "base/syscall.h"
+#include "record/sampler.h"
 #include "record/self_check.h"
 #include "unwind/modules.h"
 
@@ -146,6 +147,7 @@ MSCOPE_FAST static void told_with_time(ThreadState* t) {
 }
 
 void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size) {
+  if (passes_over(t, frame, block, size)) return;
   begin_recording(t, frame);
   uint64_t tick = tick_of(t, block, LastTouch::kMade);
   StackId stack;
@@ -159,6 +161,7 @@ void record_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t si
 
 void record_aligned_block(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size,
                           uint8_t alignment_log2) {
+  if (passes_over(t, frame, block, size)) return;
   begin_recording(t, frame);
   uint64_t tick = tick_of(t, block, LastTouch::kMade);
   StackId stack;
@@ -187,6 +190,7 @@ void record_block_of_outer(ThreadState* t, void* block, size_t size) {
 }
 
 void record_free(ThreadState* t, Op op, void* block, uintptr_t frame) {
+  if (samples() && block && !process().sampled.take_out(block)) return;
   begin_recording(t, frame);
   if constexpr (kDetailed) {
     StackId stack;
@@ -200,7 +204,36 @@ void record_free(ThreadState* t, Op op, void* block, uintptr_t frame) {
   end_recording(t);
 }
 
+// In a sample a realloc is a free and an allocation, each told if its block is in the sample. The
+// free is told as a realloc that makes nothing: it may fail, and then the old block lives on.
+MSCOPE_SLOW static void begin_sampled_realloc(ThreadState* t, Op op, uintptr_t frame,
+                                              void* old_block, Realloc* state) {
+  if (!process().sampled.take_out(old_block)) return;
+  begin_recording(t, frame);
+  constexpr uint32_t kBothHalves = 5 + 5;
+  state->begun =
+      t->lane.reserve(kBothHalves) &&
+      t->lane.release(wire::kTagReallocBegin, op, tick_of(t, old_block, LastTouch::kFreed),
+                      reinterpret_cast<uintptr_t>(old_block));
+  if (!state->begun) t->lane.count_drop();
+  end_recording(t);
+}
+
+MSCOPE_SLOW static void end_sampled_realloc(ThreadState* t, Op op, uintptr_t frame, void* block,
+                                            size_t size, const Realloc& state) {
+  bool failed = !block && size != 0;
+  if (state.begun) {
+    begin_recording(t, frame);
+    if (failed) process().sampled.add(t->block);
+    t->lane.block(wire::kTagReallocEnd, op, tick_of(t, nullptr, LastTouch::kMade), 0,
+                  failed ? size : 0, StackId::kNone);
+    end_recording(t);
+  }
+  if (block || (failed && !state.begun)) record_block(t, op, frame, block, size);
+}
+
 void begin_realloc(ThreadState* t, Op op, uintptr_t frame, void* old_block, Realloc* state) {
+  if (samples()) return begin_sampled_realloc(t, op, frame, old_block, state);
   begin_recording(t, frame);
   // Everything that can fail comes first, the second half's room too: a realloc is
   // recorded whole or not at all.
@@ -215,6 +248,7 @@ void begin_realloc(ThreadState* t, Op op, uintptr_t frame, void* old_block, Real
 
 void end_realloc(ThreadState* t, Op op, uintptr_t frame, void* block, size_t size,
                  const Realloc& state) {
+  if (samples()) return end_sampled_realloc(t, op, frame, block, size, state);
   if (!state.begun) return;
   begin_recording(t, frame);
   t->lane.block(wire::kTagReallocEnd, op, tick_of(t, block, LastTouch::kMade),

@@ -63,6 +63,8 @@ struct ThreadState {
   void* more[kMoreBlocks];
   uint64_t call_cycles;  // See detailed.h: how long the real call took, ...
   uint64_t told;         // ... and how many events the lane has.
+  uint64_t random;       // See sampler.h: where its throws are, ...
+  bool passed;           // ... and whether it has passed over a block since it last took one.
   LaneWriter lane;
   unwind::StackMemo memo;
 };

@@ -20,6 +20,8 @@ class Columns {
   void add(std::string name, std::span<const uint32_t> values) { put(name, "u32", values); }
   void add(std::string name, std::span<const uint8_t> values) { put(name, "u8", values); }
   void add(std::string name, std::span<const int32_t> values) { put(name, "i32", values); }
+  // In as few bytes as hold them all: u32, i32 or f64.
+  void add_numbers(std::string name, std::span<const int64_t> values);
 
   // `head` writes the members of the head besides "columns".
   std::string finish(const std::function<void(output::JsonWriter*)>& head) const;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <vector>
 
 namespace malloscope::serve {
 namespace {
@@ -36,6 +37,19 @@ TEST(Columns, AreTypedArraysBehindAHead) {
   int32_t change = 0;
   memcpy(&change, at + 40, 4);
   EXPECT_EQ(change, -1);
+}
+
+TEST(Columns, NumbersTakeAsFewBytesAsHoldThem) {
+  auto type_of = [](std::vector<int64_t> values) {
+    Columns columns;
+    columns.add_numbers("n", values);
+    std::string bytes = columns.finish([](output::JsonWriter*) {});
+    return bytes.substr(bytes.find("\"type\""), 14);
+  };
+  EXPECT_NE(type_of({0, UINT32_MAX}).find("u32"), std::string::npos);
+  EXPECT_NE(type_of({-1, INT32_MAX}).find("i32"), std::string::npos);
+  EXPECT_NE(type_of({0, int64_t{UINT32_MAX} + 1}).find("f64"), std::string::npos);
+  EXPECT_NE(type_of({-1, int64_t{INT32_MAX} + 1}).find("f64"), std::string::npos);
 }
 
 }  // namespace

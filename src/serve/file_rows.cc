@@ -150,9 +150,9 @@ std::optional<std::string> FileRows::slices(uint32_t count, size_t most_entries)
   std::vector<Change> changes(rows_.size());
   std::vector<bool> is_touched(rows_.size());
   std::vector<uint32_t> touched;
-  std::vector<uint32_t> first, row, allocations, reallocations, temporary;
+  std::vector<uint32_t> first, row;
+  std::vector<int64_t> allocations, reallocations, temporary, live_blocks;
   std::vector<double> allocated, live;
-  std::vector<int32_t> live_blocks;
   const uint32_t width = analyze::kSlices / count;
   for (uint32_t slice = 0; slice < count; ++slice) {
     first.push_back(static_cast<uint32_t>(row.size()));
@@ -176,37 +176,39 @@ std::optional<std::string> FileRows::slices(uint32_t count, size_t most_entries)
     for (uint32_t to : touched) {
       const Change& change = changes[to];
       row.push_back(to);
-      allocations.push_back(static_cast<uint32_t>(change.allocations));
-      reallocations.push_back(static_cast<uint32_t>(change.reallocations));
-      temporary.push_back(static_cast<uint32_t>(change.temporary));
+      allocations.push_back(static_cast<int64_t>(change.allocations));
+      reallocations.push_back(static_cast<int64_t>(change.reallocations));
+      temporary.push_back(static_cast<int64_t>(change.temporary));
       allocated.push_back(static_cast<double>(change.allocated));
       live.push_back(static_cast<double>(change.live));
-      live_blocks.push_back(static_cast<int32_t>(change.live_blocks));
+      live_blocks.push_back(change.live_blocks);
       changes[to] = {};
       is_touched[to] = false;
     }
     touched.clear();
   }
   first.push_back(static_cast<uint32_t>(row.size()));
-  std::vector<uint32_t> late_row, late_made, late_freed;
-  explorer.for_each_straddler([&](uint32_t of, uint32_t made, uint32_t freed) {
+  std::vector<uint32_t> late_row, late_made, late_freed, late_blocks;
+  explorer.for_each_straddler([&](uint32_t of, uint32_t made, uint32_t freed, uint32_t blocks) {
     if (made / width == freed / width) return;
     late_row.push_back(file_row_of_row_[of]);
     late_made.push_back(made / width);
     late_freed.push_back(freed / width);
+    late_blocks.push_back(blocks);
   });
   Columns columns;
   columns.add("late_row", late_row);
   columns.add("late_made", late_made);
   columns.add("late_freed", late_freed);
+  columns.add("late_blocks", late_blocks);
   columns.add("first", first);
   columns.add("row", row);
-  columns.add("allocations", allocations);
-  columns.add("reallocations", reallocations);
-  columns.add("temporary", temporary);
+  columns.add_numbers("allocations", allocations);
+  columns.add_numbers("reallocations", reallocations);
+  columns.add_numbers("temporary", temporary);
   columns.add("allocated", allocated);
   columns.add("live", live);
-  columns.add("live_blocks", live_blocks);
+  columns.add_numbers("live_blocks", live_blocks);
   return columns.finish([&](output::JsonWriter* json) { json->member("slices", count); });
 }
 

@@ -133,12 +133,10 @@ void write_warnings(analyze::Reading& reading, output::JsonWriter* json) {
   const trace::Tables& tables = reading.tables();
   json->key("warnings").begin_array();
   for (const output::Loss& loss : output::losses(reading))
-    write_warning(!tables.complete && loss.sentence.starts_with("The trace is not complete")
-                      ? "cut"
-                      : "lossy",
+    write_warning(loss.kind == output::Loss::Kind::kCut       ? "cut"
+                  : loss.kind == output::Loss::Kind::kSampled ? "sampled"
+                                                              : "lossy",
                   loss.sentence + ".", json);
-  if (tables.header.is_sampled())
-    write_warning("sampled", "Not every call was recorded: this is a sample.", json);
   if (reading.accounts().totals().allocations == 0)
     write_warning(
         "empty", tables.images.empty() ? "No process was recorded." : "No allocation was recorded.",

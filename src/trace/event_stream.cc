@@ -155,7 +155,11 @@ class Stream {
     return id >= 1 && id <= tables_.images.size() ? &tables_.images[id - 1] : nullptr;
   }
 
-  bool take_header(wire::Unpacker in) { return read_header(in, &tables_.header); }
+  bool take_header(wire::Unpacker in) {
+    if (!read_header(in, &tables_.header)) return false;
+    for (Image& known : tables_.images) known.sample_log2 = tables_.header.sample_log2();
+    return true;
+  }
 
   bool take_image_start(wire::Unpacker in) {
     wire::ImageStartRecord record;

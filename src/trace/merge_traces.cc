@@ -668,6 +668,10 @@ Result<Merged> merge_traces(const std::vector<std::string>& paths, const MergeOp
   for (const std::string& path : paths) {
     Result<std::unique_ptr<Input>> input = Input::open(path);
     if (!input) return std::unexpected(input.error());
+    if (!inputs.empty() && (*input)->header.sample_log2() != inputs.front()->header.sample_log2())
+      return fail_usage(fmt::format(
+          "{} and {} were not recorded with the same --sample, so their figures do not add up",
+          inputs.front()->path(), path));
     images += (*input)->images();
     inputs.push_back(std::move(*input));
   }

@@ -5,9 +5,26 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <random>
 
+#include "wire/sampling.h"
+
 namespace malloscope::trace {
+
+unsigned Header::sample_log2() const {
+  constexpr std::string_view kKey = "sample=";
+  for (const std::string& setting : settings) {
+    if (!setting.starts_with(kKey)) continue;
+    uint64_t period = 0;
+    const char* end = setting.data() + setting.size();
+    auto read = std::from_chars(setting.data() + kKey.size(), end, period);
+    if (read.ptr != end || !std::has_single_bit(period)) continue;
+    auto log2 = static_cast<unsigned>(std::countr_zero(period));
+    if (log2 <= wire::kMostSampleLog2) return log2;
+  }
+  return 0;
+}
 
 // No recorder follows stacks deeper than this; a file that claims more is lying.
 static constexpr uint32_t kDeepest = 1 << 20;

@@ -154,6 +154,7 @@ struct Image {
   Origin origin = Origin::kLaunched;
   std::string executable;            // Path of the program file.
   std::vector<std::string> command;  // Its arguments, the program's name first.
+  unsigned sample_log2 = 0;          // As Header::sample_log2().
   uint64_t start_tick = 0;
   uint64_t forked_tick = 0;  // Forked images: when the parent's heap was inherited.
   std::optional<uint64_t> end_tick;
@@ -207,11 +208,9 @@ struct Header {
 
   bool has_free_stacks() const { return has_setting("free-stacks=true"); }
   bool has_call_times() const { return has_setting("time-calls=true"); }
-  // Not every call is in it.
-  bool is_sampled() const {
-    return std::any_of(settings.begin(), settings.end(),
-                       [](const std::string& setting) { return setting.starts_with("sample="); });
-  }
+  // Of wire/sampling.h; 0: every call is in it.
+  unsigned sample_log2() const;
+  bool is_sampled() const { return sample_log2() > 0; }
   double ns_per_cycle() const {
     return ns_per_tick / static_cast<double>(uint64_t{1} << tick_shift);
   }

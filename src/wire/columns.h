@@ -64,6 +64,9 @@ inline constexpr uint8_t kAlignmentTag = kCodeFirstFreeOfNull | 4 << kAgeShift;
 // And where among the thread's calls a mark stands, by its number (in the column of sizes).
 inline constexpr uint8_t kMarkTag = kCodeFirstFreeOfNull | 5 << kAgeShift;
 
+// And that the thread has made a block which is not in the sample.
+inline constexpr uint8_t kPassedTag = kCodeFirstFreeOfNull | 6 << kAgeShift;
+
 inline constexpr uint8_t kLate = 255;
 
 inline uint8_t code_of(Kind kind, Op op) {

@@ -18,7 +18,7 @@ Event random_event(std::mt19937_64& random, uint64_t* tick) {
   e.tick = *tick;
   bool regular = random() % 16;
   e.address = random() % 8 == 0 ? 0 : regular ? 0x5555'0000'0000 + random() % 64 * 16 : random();
-  switch (random() % 6) {
+  switch (random() % 7) {
     case 0:
       e.kind = Kind::kFree;
       e.op = static_cast<Op>(16 + random() % 8);
@@ -34,6 +34,10 @@ Event random_event(std::mt19937_64& random, uint64_t* tick) {
       e.kind = Kind::kMark;
       e.address = 0;
       e.size = random() % 100'000;
+      break;
+    case 6:
+      e.kind = Kind::kPassed;
+      e.address = 0;
       break;
     case 1:
       e.kind = Kind::kReallocBegin;

@@ -156,6 +156,8 @@ bool EventDecoder::decode_some(Run* whole, uint32_t least, DecodedChunk* out) {
     } else if (tag == kMarkTag) {
       event.kind = Kind::kMark;
       event.size = varint(kSizeColumn);
+    } else if (tag == kPassedTag) {
+      event.kind = Kind::kPassed;
     } else if (tag == kAlignmentTag) {
       alignment = varint(kSizeColumn);
       if (alignment == 0 || alignment > kMaxAlignmentLog2 || i + 1 == run.count ||

@@ -75,11 +75,14 @@ class EventEncoder {
     put_tag_and_time(kMarkTag, tick);
   }
 
+  void passed(uint64_t tick) { put_tag_and_time(kPassedTag, tick); }
+
   // What EventDecoder makes of a chunk, but mappings, put back; image and thread are the run's.
   void put(const Event& event) {
     uint8_t code = code_of(event.kind, event.op);
     if (event.kind == Kind::kCallTime) return call_time(event.tick, event.size);
     if (event.kind == Kind::kMark) return mark(event.tick, event.size);
+    if (event.kind == Kind::kPassed) return passed(event.tick);
     if (event.kind == Kind::kAlloc && event.other != 0) alignment(event.tick, event.other);
     if (event.kind == Kind::kAlloc || event.kind == Kind::kReallocEnd)
       return block(code, event.tick, event.address, event.size, raw(event.stack));

@@ -118,8 +118,10 @@ enum class Kind : uint8_t {
                   // it was a free. Address 0 with another size: it failed, the old block lives on.
   kMapping,       // mmap and its like; not part of the heap.
   kCallTime,      // `size` cycles is what the thread's last call took. With --time-calls only.
-  kMark,  // The program named this moment. In a file `size` is the number of the image's mark;
-          // shown by trace::stream, `flags` is its MarkKind and `size` its name.
+  kMark,    // The program named this moment. In a file `size` is the number of the image's mark;
+            // shown by trace::stream, `flags` is its MarkKind and `size` its name.
+  kPassed,  // The thread has made a block that is not in the sample; told once after each that is.
+            // With --sample only, where a block might look temporary otherwise that is not.
 };
 
 // What a program says by malloscope.h. The numbers are part of the formats, and of what programs
@@ -208,6 +210,7 @@ enum Extended : uint64_t {
   kAlignment = 10,   // payload: log2 of the alignment that the very next event asked for, which is
                      // an allocation by an aligned entry point, committed together with this.
   kMarkEvent = 11,   // tick, then the name, padded; payload: bytes of the name << 8 | MarkKind.
+  kPassedOver = 12,  // See Kind::kPassed.
 };
 inline constexpr uint64_t kMaxPayload = (uint64_t{1} << 40) - 1;
 inline constexpr uint64_t kMaxExtendedWords = (1 << 12) - 1;

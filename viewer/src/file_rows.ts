@@ -82,7 +82,7 @@ export class FileRows {
       if (column instanceof Float64Array && !column.every(Number.isFinite)) throw bad(`${name} has no number`);
       this.change.set(name, column);
     }
-    this.late = ["late_row", "late_made", "late_freed"].map((name) => slices.indices(name));
+    this.late = ["late_row", "late_made", "late_freed", "late_blocks"].map((name) => slices.indices(name));
     if (this.late.some((column) => column.length !== this.late[0]!.length)) throw bad("late blocks are missing");
     if (this.late[0]!.some((row) => row >= this.count)) throw bad("a late block is of no row");
     return count;
@@ -90,9 +90,10 @@ export class FileRows {
 
   // A range that begins after a temporary block was made does not count it as one.
   private withoutLate(sum: Float64Array, range: Range): void {
-    const [row, made, freed] = this.late;
+    const [row, made, freed, blocks] = this.late;
     for (let i = 0; i < row!.length; ++i)
-      if (made![i]! < range.first && freed![i]! >= range.first && freed![i]! < range.end) --sum[row![i]!]!;
+      if (made![i]! < range.first && freed![i]! >= range.first && freed![i]! < range.end)
+        sum[row![i]!]! -= blocks![i]!;
   }
 
   // By row: what happened in the range; what is live, at its end. The peak is known of the whole time only.

@@ -169,6 +169,7 @@ export function partsOf(made: MadeUp): Parts {
       late_row: new Uint32Array(),
       late_made: new Uint32Array(),
       late_freed: new Uint32Array(),
+      late_blocks: new Uint32Array(),
       allocated: Float64Array.from(of("allocated")),
       live: Float64Array.from(of("live")),
       live_blocks: Int32Array.from(of("live_blocks")),
