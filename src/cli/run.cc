@@ -96,12 +96,12 @@ int run_command(const RunOptions& options) {
 
 // wire/sampling.h wants a power of two.
 Result<unsigned> sample_log2_of(const std::string& text) {
-  constexpr uint64_t kLeast = 256, kMost = uint64_t{1} << 30;
+  constexpr uint64_t kLeast = 2, kMost = uint64_t{1} << 30;
   Result<uint64_t> bytes = analyze::bytes_of(text, "--sample");
   if (!bytes) return std::unexpected(bytes.error());
   if (*bytes < kLeast || *bytes > kMost || !std::has_single_bit(*bytes))
     return fail(fmt::format(
-        "--sample takes a power of two from 256 bytes to 1G, such as 512K; {} is none", text));
+        "--sample takes a power of two from 2 bytes to 1G, such as 512K; {} is none", text));
   return static_cast<unsigned>(std::countr_zero(*bytes));
 }
 

@@ -210,7 +210,7 @@ MSCOPE_SLOW static void begin_sampled_realloc(ThreadState* t, Op op, uintptr_t f
                                               void* old_block, Realloc* state) {
   if (!process().sampled.take_out(old_block)) return;
   begin_recording(t, frame);
-  constexpr uint32_t kBothHalves = 5 + 5;
+  constexpr uint32_t kBothHalves = 5 + 1 + 5;
   state->begun =
       t->lane.reserve(kBothHalves) &&
       t->lane.release(wire::kTagReallocBegin, op, tick_of(t, old_block, LastTouch::kFreed),
@@ -222,6 +222,8 @@ MSCOPE_SLOW static void begin_sampled_realloc(ThreadState* t, Op op, uintptr_t f
 MSCOPE_SLOW static void end_sampled_realloc(ThreadState* t, Op op, uintptr_t frame, void* block,
                                             size_t size, const Realloc& state) {
   bool failed = !block && size != 0;
+  // What is or was reallocated is never temporary.
+  if (block && !t->passed) tell_passed(t, frame);
   if (state.begun) {
     begin_recording(t, frame);
     if (failed) process().sampled.add(t->block);
@@ -230,6 +232,7 @@ MSCOPE_SLOW static void end_sampled_realloc(ThreadState* t, Op op, uintptr_t fra
     end_recording(t);
   }
   if (block || (failed && !state.begun)) record_block(t, op, frame, block, size);
+  if (block && !t->passed) tell_passed(t, frame);
 }
 
 void begin_realloc(ThreadState* t, Op op, uintptr_t frame, void* old_block, Realloc* state) {

@@ -22,6 +22,14 @@ MSCOPE_FAST bool draws(ThreadState* t, size_t size) {
   return t->random >> (64 - weight_log2) == 0;
 }
 
+// The thread's newest block, as far as the sample knows, is its newest no more.
+MSCOPE_SLOW inline void tell_passed(ThreadState* t, uintptr_t frame) {
+  begin_recording(t, frame);
+  t->lane.passed_over();
+  end_recording(t);
+  t->passed = true;
+}
+
 // Whether nothing is to be told of this block; else it is in the sample now.
 MSCOPE_FAST bool passes_over(ThreadState* t, uintptr_t frame, const void* block, size_t size) {
   if (!samples() || !block) return false;  // A failure is no block, and always told.
@@ -30,12 +38,8 @@ MSCOPE_FAST bool passes_over(ThreadState* t, uintptr_t frame, const void* block,
     t->passed = false;
     return false;
   }
-  if (!t->passed) [[unlikely]] {
-    begin_recording(t, frame);
-    t->lane.passed_over();
-    end_recording(t);
-    t->passed = true;
-  }
+  if (!t->passed) [[unlikely]]
+    tell_passed(t, frame);
   return true;
 }
 
