@@ -131,7 +131,7 @@ function OneStack({
   open: boolean;
 }) {
   const facts = [
-    stack.allocations !== undefined ? `${grouped(stack.allocations)} allocations` : "",
+    stack.allocations !== undefined ? countText(stack.allocations, "allocation", "allocations") : "",
     stack.peak !== undefined ? `${bytesText(stack.peak)} at the peak` : "",
     stack.live !== undefined ? `${bytesText(stack.live)} live ${end}` : "",
   ]
