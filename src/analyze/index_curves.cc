@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <future>
 #include <memory>
+#include <optional>
 
 namespace malloscope::analyze {
 
@@ -97,7 +98,7 @@ bool find_curves(Index* index, const std::vector<uint32_t>& group_of_cell, size_
   return true;
 }
 
-std::vector<WholeSlice> whole_curve(const Index& index) {
+std::vector<WholeSlice> whole_curve(const Index& index, const trace::Tables& tables) {
   std::vector<WholeSlice> slices(kSlices);
   const IndexFacts& facts = index.facts();
   for (const IndexFacts::ImageStep& here : facts.image_steps) {
@@ -116,17 +117,39 @@ std::vector<WholeSlice> whole_curve(const Index& index) {
     uint64_t& most = slices[slice_of(step)].live_max;
     most = std::max(most, facts.steps[step].peak_bytes);
   }
-  // What a process leaves is gone with it, as long as others run. What the last one leaves stays:
-  // it is what somebody looks for at the end of the curve.
+  // The steps tell of processes until their ends were noticed. That is before an end if nothing
+  // happened in between: then what the process has left is there until the end itself.
+  std::vector<uint64_t> left(facts.images.size());
+  for (const IndexFacts::ImageStep& here : facts.image_steps)
+    left[raw(here.image) - 1] += here.change.live_bytes;
+  std::vector<uint64_t> through(kSlices), at_begin(kSlices);  // More than the steps tell.
+  const std::vector<uint32_t> ends = ends_of_images(index, tables);
+  for (size_t i = 0; i < ends.size(); ++i) {
+    if (facts.images[i].ended == IndexFacts::kNever) continue;
+    for (uint32_t slice = slice_of(facts.images[i].ended) + 1; slice < kSlices; ++slice) {
+      if (slice <= ends[i]) at_begin[slice] += left[i];
+      if (slice < ends[i]) through[slice] += left[i];
+    }
+  }
+  for (uint32_t i = 1; i < kSlices; ++i) {
+    uint64_t before = facts.steps[steps_of_slices(0, i).second - 1].end_bytes;
+    slices[i].live_max = std::max(slices[i].live_max + through[i], before + at_begin[i]);
+  }
+  return slices;
+}
+
+std::vector<uint32_t> ends_of_images(const Index& index, const trace::Tables& tables) {
+  const IndexFacts& facts = index.facts();
+  std::vector<uint32_t> slices(facts.images.size(), kSlices);
   uint32_t last_end = 0;
   for (const IndexFacts::Image& image : facts.images)
     if (image.announced != IndexFacts::kNever) last_end = std::max(last_end, image.ended);
-  if (last_end == IndexFacts::kNever) return slices;
-  uint64_t left = 0;
-  for (const IndexFacts::ImageStep& here : facts.image_steps)
-    if (facts.images[raw(here.image) - 1].ended == last_end) left += here.change.live_bytes;
-  for (uint32_t i = slice_of(last_end); i < kSlices; ++i)
-    slices[i].live_max = std::max(slices[i].live_max, left);
+  for (size_t i = 0; i < std::min(slices.size(), tables.images.size()); ++i) {
+    uint32_t noticed = facts.images[i].ended;
+    if (noticed == IndexFacts::kNever || noticed == last_end) continue;
+    std::optional<uint64_t> tick = tables.images[i].end_tick;
+    slices[i] = slice_of(std::max(noticed, tick ? facts.times.step_of(*tick) : 0));
+  }
   return slices;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyze/index.h"
+#include "trace/tables.h"
 
 namespace malloscope::analyze {
 
@@ -42,6 +43,10 @@ std::pair<uint32_t, uint32_t> steps_of_slices(uint32_t first, uint32_t end);
 struct WholeSlice : SliceFlow {
   uint64_t live_max = 0;  // The highest moment in it, of the processes that run.
 };
-std::vector<WholeSlice> whole_curve(const Index& index);
+std::vector<WholeSlice> whole_curve(const Index& index, const trace::Tables& tables);
+
+// By image id - 1, the slice in which it ended: what it left is gone with it. kSlices: it stays to
+// the end, as what the last ones leave does, since that is what somebody looks for there.
+std::vector<uint32_t> ends_of_images(const Index& index, const trace::Tables& tables);
 
 }  // namespace malloscope::analyze

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -28,7 +29,7 @@ static int write_page(const std::string& path, const std::string& html) {
 }
 
 int main_html(const Words& words) {
-  std::string trace, output, max_size = "20M";
+  std::string trace, base, output, max_size = "20M";
   bool force = false;
   QueryWords names;
   CLI::App app(
@@ -38,16 +39,25 @@ int main_html(const Words& words) {
   add_trace(app, &trace);
   app.add_option("-o,--output", output, "File to write")->required()->type_name("FILE");
   app.add_flag("-f,--force", force, "Overwrite the file if it exists");
+  app.add_option("--base", base,
+                 "Another recording: what changed since then, as a table and as a flame graph")
+      ->type_name("TRACE")
+      ->check(CLI::ExistingFile.description(""));
   app.add_option("--max-size", max_size,
                  "How large it may become; what has no room is put together, and said [20M]")
       ->type_name("SIZE");
   add_symbols(app, &names.symbols, &names.no_cache);
   app.add_flag("--full-names", names.full_names, "C++ names as they are, however long")
       ->group("Names");
-  if (auto code = parse(app, words, "malloscope html app.mscope -o report.html")) return *code;
+  if (auto code = parse(app, words,
+                        "malloscope html app.mscope -o report.html\n"
+                        "  malloscope html friday.mscope --base monday.mscope -o report.html"))
+    return *code;
   Result<uint64_t> most = bytes_of(max_size, "--max-size");
   if (!most) return complain(kUsage, most.error().sentence);
-  if (std::string wrong = obstacle(output, {trace}, force); !wrong.empty())
+  std::vector<std::string> inputs = {trace};
+  if (!base.empty()) inputs.push_back(base);
+  if (std::string wrong = obstacle(output, inputs, force); !wrong.empty())
     return complain(kUsage, wrong);
 
   Result<analyze::Query> query = query_of(names);
@@ -65,8 +75,16 @@ int main_html(const Words& words) {
   };
   auto explorer = analyze::Explorer::open(trace, *query, progress);
   if (!explorer) return complain(kUnreadable, explorer.error().sentence);
+  Result<std::unique_ptr<analyze::Explorer>> before = nullptr;
+  std::optional<analyze::Comparison> comparison;
+  if (!base.empty()) {
+    before = analyze::Explorer::open(base, *query, progress);
+    if (!before) return complain(kUnreadable, before.error().sentence);
+    comparison.emplace(before->get(), explorer->get());
+  }
   serve::Jobs jobs;
-  serve::Context context = {**explorer, trace, names, {}, jobs};
+  serve::Context context = {**explorer, trace, names, {}, jobs, comparison ? &*comparison : nullptr,
+                            base};
   Result<serve::ReportFile> file = serve::make_report_file(context, *most, progress);
   if (show) show(1);
   if (!file) return complain(file.error().usage ? kUsage : kUnreadable, file.error().sentence);

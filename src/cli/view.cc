@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "serve/api.h"
+#include "serve/redirect_file.h"
 #include "serve/server.h"
 
 namespace malloscope::cli {
@@ -121,10 +123,13 @@ int main_view(const Words& words) {
   if (!base.empty()) url += "#view=diff&base=1";
   fmt::print("{}\n", url);
   if (int code = finish_stdout(); code != kOk) return code;
-  bool opened = !no_open && open_browser(url);
+  std::optional<serve::RedirectFile> redirect =
+      no_open ? std::nullopt : serve::RedirectFile::write(url);
+  bool opened = redirect && open_browser(redirect->url());
   if (isatty(STDERR_FILENO))
     fmt::print(stderr, "{} Ctrl-C ends it.\n",
-               opened ? "The page is being opened." : "Open that address in a browser.");
+               opened ? "The page is being opened; if it is not, open that address in a browser."
+                      : "Open that address in a browser.");
   (*server)->run(std::chrono::minutes(idle_minutes));
   return kOk;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What must be in it comes first: the page, the overview, the timelines and the answers. Of what is
-// left of the room, half is for the stacks, and then as many slices of the time as fit.
+// left of the room, a third is for the comparison with another recording, if there is one, half of
+// the rest for the stacks, and then as many slices of the time as fit.
 
 #include "serve/report_file.h"
 
@@ -123,7 +124,9 @@ class Maker {
           fmt::format("the page takes {} without a single stack; --max-size {} is "
                       "too small",
                       analyze::bytes_text(used), analyze::bytes_text(max_bytes_)));
-    add_stacks(max_bytes_ - used);
+    uint64_t room = max_bytes_ - used;
+    if (Result<void> good = add_comparison(&room); !good) return std::unexpected(good.error());
+    add_stacks(room);
     data_ += element("trace", trace());
     return ReportFile{page_with(data_), left_out_};
   }
@@ -168,6 +171,53 @@ class Maker {
       if (Result<std::string> results = replay_answer(context_.path))
         data_ += element("replay", *results);
     return {};
+  }
+
+  // What changed since the other recording, by each metric that the file has, with as many
+  // functions as there is room for.
+  Result<void> add_comparison(uint64_t* room) {
+    if (!context_.comparison) return {};
+    constexpr size_t kMostNodes = 50'000, kMostSites = 2'000;
+    for (size_t most = kMostNodes; most >= 50; most /= 4) {
+      progress_("comparing", 0);
+      Result<std::string> parts = comparison(most, std::min(most, kMostSites), *room / 3);
+      if (!parts) return std::unexpected(parts.error());
+      if (parts->empty()) continue;
+      data_ += *parts;
+      *room -= parts->size();
+      has_comparison_ = true;
+      if (most < kMostNodes)
+        left_out_.push_back(fmt::format(
+            "Of the comparison with {} the {} heaviest functions of the flame graph are "
+            "in this file; malloscope view --base has all.",
+            base_name(), analyze::grouped(most)));
+      return {};
+    }
+    left_out_.push_back(fmt::format(
+        "The comparison with {} has no room in this file; malloscope view --base has it.",
+        base_name()));
+    return {};
+  }
+
+  // Empty: it is more than `most_bytes`.
+  Result<std::string> comparison(size_t most_nodes, size_t most_sites, uint64_t most_bytes) const {
+    std::string parts;
+    for (std::string metric : {"peak", "live", "allocated", "allocations", "calls", "temporary"}) {
+      auto asked = [&](size_t most) {
+        return Parameters{{"metric", metric}, {"base", "1"}, {"most", std::to_string(most)}};
+      };
+      Result<std::string> sites = sites_answer(context_, asked(most_sites));
+      if (!sites) return std::unexpected(sites.error());
+      Result<std::string> flame = flame_answer(context_, asked(most_nodes));
+      if (!flame) return std::unexpected(flame.error());
+      parts += element("base-sites-" + metric, *sites) + element("base-flame-" + metric, *flame);
+      if (parts.size() > most_bytes) return std::string();
+    }
+    return parts;
+  }
+
+  std::string base_name() const {
+    return std::filesystem::path(context_.base_path).filename().string();
   }
 
   void add_stacks(uint64_t room) {
@@ -250,7 +300,14 @@ class Maker {
     json.member("name", std::filesystem::path(context_.path).filename().string());
     json.member("path", context_.path);
     json.member("version", MSCOPE_VERSION);
-    json.key("base").null();
+    json.key("base");
+    if (has_comparison_) {
+      json.begin_object();
+      json.member("name", base_name());
+      json.end();
+    } else {
+      json.null();
+    }
     json.key("file").begin_object();
     json.member("slices", slices_);
     json.member("rows", rows_);
@@ -278,6 +335,7 @@ class Maker {
   std::string data_;
   std::vector<std::string> left_out_;
   std::vector<Followed> followed_;
+  bool has_comparison_ = false;
   size_t rows_ = 0;
   uint32_t slices_ = 0;
 };

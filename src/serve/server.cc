@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against whom: other users of the machine do not know the token; pages of other sites that a
-// browser has open cannot read answers (no CORS) and, by a name that suddenly means 127.0.0.1,
-// not even ask (the Host must be ours); and what a trace has for names cannot run (no inline
-// script, nothing from elsewhere).
+// Against whom: other users of the machine do not know the token, nor can they keep the server
+// busy; pages of other sites that a browser has open cannot read answers (no CORS) and, by a name
+// that suddenly means 127.0.0.1, not even ask (the Host must be ours); and what a trace has for
+// names cannot run (no inline script, nothing from elsewhere).
 
 #include "serve/server.h"
 
@@ -12,9 +12,13 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "serve/bundle.h"
+#include "serve/connection.h"
 
 namespace malloscope::serve {
 namespace {
@@ -50,10 +54,62 @@ int64_t now_seconds() {
       .count();
 }
 
+// A thread for each connection: they mostly wait, for a connection's next question or for each
+// other, and one that waits keeps nobody else from being answered.
+class Threads final : public httplib::TaskQueue {
+ public:
+  void enqueue(std::function<void()> job) override {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return running_ < kMost; });
+      ++running_;
+    }
+    auto run = [this, job = std::move(job)] {
+      job();
+      std::lock_guard lock(mutex_);
+      --running_;
+      changed_.notify_all();
+    };
+    try {
+      std::thread(run).detach();
+    } catch (const std::system_error&) {  // No thread can be had.
+      run();
+    }
+  }
+  void shutdown() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return running_ == 0; });
+  }
+
+ private:
+  static constexpr int kMost = 500;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int running_ = 0;
+};
+
 }  // namespace
 
-struct Server::Http {
-  httplib::Server server;
+struct Server::Http : httplib::Server {
+  // Another user may have been told the address, but gets no more than a browser needs.
+  static constexpr int kMostOfOthers = 8;
+  bool process_and_close_socket(socket_t socket) override {
+    Connection connection(socket);
+    if (connection.is_ours()) return converse(&connection);
+    bool done = ++others <= kMostOfOthers && converse(&connection);
+    --others;
+    return done;
+  }
+  // The library lets 5 wait to be let in: then who is sixth tries again after a second.
+  void let_many_wait() { ::listen(svr_sock_, SOMAXCONN); }
+  bool converse(Connection* connection) {
+    bool closed = false, done = true;
+    while (!closed && done && connection->await_question())
+      done = process_request(*connection, false, closed, nullptr);
+    return done;
+  }
+
+  std::atomic<int> others = 0;  // Connections with processes of other users.
   std::string token;
   std::atomic<int64_t> last_asked = now_seconds();
 };
@@ -67,30 +123,28 @@ Result<std::unique_ptr<Server>> Server::open(Api* api, int port) {
   if (!token) return std::unexpected(token.error());
   http->token = *token;
   // Without SO_REUSEPORT, by which another viewer would get half of the questions.
-  http->server.set_socket_options([](socket_t socket) {
+  http->set_socket_options([](socket_t socket) {
     int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
   if (port != 0) {
-    if (!http->server.bind_to_port(kAddress, port))
+    if (!http->bind_to_port(kAddress, port))
       return fail(
           fmt::format("port {} of {} cannot be had; another program may use it", port, kAddress));
   } else {
-    port = http->server.bind_to_any_port(kAddress);
+    port = http->bind_to_any_port(kAddress);
     if (port <= 0) return fail(fmt::format("no port of {} can be had", kAddress));
   }
+  http->let_many_wait();
   std::unique_ptr<Server> server(new Server(api, std::move(http)));
   server->set_up(port);
   return server;
 }
 
 void Server::set_up(int port) {
-  httplib::Server& server = http_->server;
+  httplib::Server& server = *http_;
   url_ = fmt::format("http://{}:{}/{}/", kAddress, port, http_->token);
-  // Many, since they mostly wait: for a connection's next question, or for each other.
-  constexpr size_t kThreads = 64;
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  server.set_read_timeout(std::chrono::seconds(2));
+  server.new_task_queue = [] { return new Threads; };
   server.set_keep_alive_max_count(100'000);
   server.set_payload_max_length(1 << 16);
   server.set_default_headers({{"Content-Security-Policy", kPolicy},
@@ -159,12 +213,12 @@ void Server::set_up(int port) {
 
 void Server::run(std::chrono::seconds idle) {
   std::thread watcher([&] {
-    while (!http_->server.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    while (!http_->is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     while (now_seconds() - http_->last_asked < idle.count())
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    http_->server.stop();
+    http_->stop();
   });
-  http_->server.listen_after_bind();
+  http_->listen_after_bind();
   watcher.join();
 }
 

@@ -31,6 +31,7 @@ constexpr size_t kMostGroups = 12;
 struct Layers {
   std::vector<std::string> names;
   std::vector<std::vector<double>> live;
+  std::vector<size_t> images;  // By layer, places in the tables; empty: a layer is of several.
 };
 
 double highest(const std::vector<double>& curve) {
@@ -80,8 +81,10 @@ bool layers_of(const Context& context, const Explorer::Question& question, const
             question, tables.images.size(),
             [&](size_t row) { return raw(explorer.rows()[row].image) - 1; }, curves))
       return false;
-    for (const trace::Image& image : tables.images)
+    for (const trace::Image& image : tables.images) {
+      layers->images.push_back(layers->names.size());
       layers->names.push_back(fmt::format("{} ({})", image.program(), image.pid));
+    }
   } else if (by == "thread") {
     std::vector<std::vector<uint32_t>> number;  // Of each image's threads.
     for (const trace::Image& image : tables.images) {
@@ -89,6 +92,7 @@ bool layers_of(const Context& context, const Explorer::Question& question, const
       for (uint32_t i = 0; i <= image.threads.size(); ++i) {
         numbers.push_back(static_cast<uint32_t>(layers->names.size()));
         layers->names.push_back(analyze::thread_name(image, ThreadId{i}));
+        layers->images.push_back(number.size() - 1);
       }
     }
     auto group = [&](const analyze::IndexCell& cell) {
@@ -119,6 +123,10 @@ bool layers_of(const Context& context, const Explorer::Question& question, const
   }
   for (size_t i = 0; i < layers->names.size(); ++i)
     layers->live.emplace_back(curves->of(i), curves->of(i) + kSlices);
+  // What a process has left is gone with it.
+  const std::vector<uint32_t> ends = analyze::ends_of_images(*explorer.index(), tables);
+  for (size_t i = 0; i < layers->images.size(); ++i)
+    std::fill(layers->live[i].begin() + ends[layers->images[i]], layers->live[i].end(), 0);
   keep_heaviest(layers);
   return true;
 }
@@ -179,7 +187,7 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
                                  by));
   std::vector<analyze::WholeSlice> slices;
   if (all) {
-    slices = analyze::whole_curve(*explorer.index());
+    slices = analyze::whole_curve(*explorer.index(), explorer.reading().tables());
   } else {
     uint64_t before = 0;  // Of a part, only what was there at the ends of slices is known.
     for (const analyze::SliceFlow& slice : curves.all) {

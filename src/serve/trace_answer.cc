@@ -68,10 +68,12 @@ class Overview {
           {{"view", "sites"}, {"metric", "temporary"}});
     auto largest = std::ranges::max_element(tables_.images, {}, &trace::Image::peak_rss_bytes);
     if (largest != tables_.images.end() && largest->peak_rss_bytes > 0)
-      say(fmt::format("{} were resident at most{}, of which up to {} were the recorder's own.",
-                      bytes_text(largest->peak_rss_bytes),
+      say(fmt::format("{} were resident at most{}{}.", bytes_text(largest->peak_rss_bytes),
                       tables_.images.size() > 1 ? " in one process" : "",
-                      bytes_text(largest->recorder_rss_bytes)),
+                      largest->recorder_rss_bytes > 0  // Not known of a trace that was cut.
+                          ? fmt::format(", of which up to {} were the recorder's own",
+                                        bytes_text(largest->recorder_rss_bytes))
+                          : ""),
           {{"view", "timeline"}});
     if (totals_.mappings.mapped_bytes > 0)
       say(fmt::format("{} were mapped by all of the program's own mmap calls together, {} unmapped "

@@ -81,3 +81,23 @@ export async function sameSites(what, viewer, trace, words, by = "site") {
   sameRows(what, await viewer.rows(label), told, by);
   return caption;
 }
+
+// Those that changed, the largest change first.
+export async function sameChanges(what, viewer, sites, metric = "live") {
+  const text = textOf(metric),
+    signed = (n) => (n > 0 ? "+" : "") + text(n);
+  const changed = sites.filter((s) => s.change !== 0);
+  if (changed.length === 0) return check(what, await viewer.text(".view .sentence"), "No site has changed.");
+  const rows = await viewer.rows("Changes by site");
+  check(
+    what,
+    rows.map((r) => [r.change, r.status, r.before, r.after, r.site].join(" | ")).sort(),
+    changed.map((s) => [signed(s.change), s.status, text(s.was), text(s.is), frameTitle(s)].join(" | ")).sort(),
+  );
+  const sizes = changed.map((s) => Math.abs(s.change)).sort((a, b) => b - a);
+  check(
+    `${what}: the largest first`,
+    rows.map((r) => r.change.replace(/^[+-]/, "")),
+    sizes.map(text),
+  );
+}

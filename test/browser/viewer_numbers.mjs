@@ -4,7 +4,7 @@
 //     node viewer_numbers.mjs TRACE...
 
 import { Viewer, check, cli, finish, frameTitle, launch, serve, tabs } from "./viewer.mjs";
-import { amountOf, sameRows, sameSites } from "./site_rows.mjs";
+import { amountOf, sameChanges, sameRows, sameSites } from "./site_rows.mjs";
 import { bytes, count, duration, percent, signed } from "./words.mjs";
 
 const overview = async (viewer, trace) => {
@@ -287,24 +287,6 @@ const diff = async (viewer, trace) => {
   await viewer.settled();
   check("unchanged ones", (await viewer.rows("Changes by site")).filter((r) => r.status === "same").length, same);
 };
-
-// Those that changed, the largest change first.
-async function sameChanges(what, viewer, sites) {
-  const changed = sites.filter((s) => s.change !== 0);
-  if (changed.length === 0) return check(what, await viewer.text(".view .sentence"), "No site has changed.");
-  const rows = await viewer.rows("Changes by site");
-  check(
-    what,
-    rows.map((r) => [r.change, r.status, r.before, r.after, r.site].join(" | ")).sort(),
-    changed.map((s) => [signed(s.change), s.status, bytes(s.was), bytes(s.is), frameTitle(s)].join(" | ")).sort(),
-  );
-  const sizes = changed.map((s) => Math.abs(s.change)).sort((a, b) => b - a);
-  check(
-    `${what}: the largest first`,
-    rows.map((r) => r.change.replace(/^[+-]/, "")),
-    sizes.map(bytes),
-  );
-}
 
 // One recording against another, which has sites of its own.
 async function compared(browser, before, after) {

@@ -48,7 +48,10 @@ async function banner(viewer, kind, trace) {
     figures.slice(0, 3),
     [totals.peak_bytes, totals.allocated_bytes, totals.live_bytes].map(bytes),
   );
+  const overview = await viewer.text("#view");
+  check(`${kind}: nothing is said of what is not known`, /\b0 B were/.test(overview), false);
   if (kind === "empty" || kind === "nobody") {
+    check(`${kind}: no moment is the highest`, /Peak heap 0 B at/.test(overview), false);
     await viewer.go("view=sites");
     check(`${kind}: no filter is blamed`, await viewer.text(".view .sentence"), "Nothing of this metric was recorded.");
   }

@@ -154,7 +154,8 @@ function Ready({
   const tabs = useMemo(() => views.filter((v) => !v.when || v.when(trace)), [trace]);
   const view = tabs.find((v) => v.key === state.view) ?? tabs[0]!;
   const View = view.view;
-  const part = isFiltered(state) || isCompared(state) || !isWholeTime(state);
+  // The other recording is nothing to views that compare nothing.
+  const part = isFiltered(state) || (isCompared(state) && !state.base) || !isWholeTime(state);
   const command = trace.command || trace.processes[0]?.command || "";
   return (
     <PageContext.Provider value={page}>

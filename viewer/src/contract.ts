@@ -158,6 +158,9 @@ export interface Flame {
   before_of: Float64Array | null;
 }
 
+// From here on, sites are of the recording that is compared with alone: their blocks cannot be asked for.
+export const onlyBefore = 2 ** 31;
+
 export const siteNumbers = [
   "value",
   "allocations",

@@ -66,7 +66,6 @@ const words: Record<string, string> = {
   type: "What objects of one type hold",
   min_size: "What blocks of one size hold",
   max_size: "What blocks of one size hold",
-  base: "What changed since another trace",
 };
 
 // Why a word of the question is of no use here, as a sentence; null if it is of use.

@@ -3,7 +3,8 @@
 // file knows it, and a sentence where it does not. Nothing here asks the network.
 
 import type * as c from "./contract";
-import { kFunction } from "./contract";
+import { kFunction, onlyBefore } from "./contract";
+import { FileComparison } from "./file_comparison";
 import { type FileData, damaged } from "./file_data";
 import { flameOf } from "./file_flame";
 import { type FileQuestion, isProcess, notHere, questionOf, rangeOf, refusalOf } from "./file_question";
@@ -28,7 +29,11 @@ export class FileSource implements Source {
   private answers = new Latest<unknown>(32);
   private known: { trace: c.Trace; slices: number } | null = null; // For what cannot wait.
 
-  constructor(private data: FileData) {}
+  private comparison: FileComparison;
+
+  constructor(private data: FileData) {
+    this.comparison = new FileComparison(data);
+  }
 
   trace(): Promise<c.Trace> {
     return (this.made ??= this.readTrace());
@@ -55,17 +60,20 @@ export class FileSource implements Source {
 
   flame(asked: URLSearchParams, how: FlameHow, signal?: AbortSignal): Promise<c.Flame> {
     return this.once(signal, `flame ${asked} ${JSON.stringify(how)}`, async () =>
-      this.drawn(await this.ask(asked), how),
+      asked.get("base") ? this.comparison.flame(asked, how) : this.drawn(await this.ask(asked), how),
     );
   }
   sites(asked: URLSearchParams, by: string, most: number | null, signal?: AbortSignal): Promise<c.Sites> {
-    return this.once(signal, `sites ${by} ${most} ${asked}`, async () => sitesOf(await this.ask(asked), by, most));
+    return this.once(signal, `sites ${by} ${most} ${asked}`, async () =>
+      asked.get("base") ? this.comparison.sites(asked, by) : sitesOf(await this.ask(asked), by, most),
+    );
   }
   sparks(asked: URLSearchParams, signal?: AbortSignal): Promise<c.Sparks> {
-    return this.once(signal, `sparks ${asked}`, async () => sparksOf(await this.ask(asked)));
+    return this.once(signal, `sparks ${asked}`, async () => sparksOf(await this.ask(ofThisOne(asked))));
   }
   async stacks(asked: URLSearchParams, site: number): Promise<c.Stacks> {
-    return stacksOf(await this.ask(asked), site);
+    if (asked.get("base") && site >= onlyBefore) throw notHere("The stacks of a site that only the other recording has");
+    return stacksOf(await this.ask(ofThisOne(asked)), site);
   }
 
   async answer(name: string, asked: URLSearchParams): Promise<c.Answer> {
@@ -96,6 +104,7 @@ export class FileSource implements Source {
   }
 
   refusal(word: string, value = ""): string | null {
+    if (word === "base") return this.comparison.refusal(value);
     if (word === "site")
       return this.data.has(`blocks-${value}`)
         ? null
@@ -216,11 +225,18 @@ class Latest<T> {
   }
 }
 
+// Without the recording that this one is compared with.
+function ofThisOne(asked: URLSearchParams): URLSearchParams {
+  const words = new URLSearchParams(asked);
+  words.delete("base");
+  return words;
+}
+
 // Whether a question leaves something out; `but` are words that may.
 function isPart(asked: URLSearchParams, but: string[] = []): boolean {
   const cut = { from: 0, to: 1000 };
   return [...asked].some(([word, value]) => {
-    if (value === "" || word === "metric" || word === "full_names" || but.includes(word)) return false;
+    if (value === "" || ["metric", "full_names", "base"].includes(word) || but.includes(word)) return false;
     return word === "from" || word === "to" ? (tenthsOf(value) ?? cut[word]) !== cut[word] : true;
   });
 }

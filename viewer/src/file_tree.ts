@@ -26,7 +26,7 @@ export function treeOf(rows: FileRows, question: FileQuestion): CallTree {
   const { hide, under } = question;
   const count = rows.parent.length;
   if (hide.length === 0 && under.length === 0)
-    return withChildren(rows, rows.parent, rows.symbol, rows.kind, Int32Array.from(rows.node));
+    return withChildren(hiddenSymbol(rows), rows.parent, rows.symbol, rows.kind, Int32Array.from(rows.node));
   const names = rows.symbols.name.map((_, i) => wholeName(rows.symbols, i));
   const hidden = Uint8Array.from(names, (name) => (matchesAny(hide, name) ? 1 : 0));
   const opens = Uint8Array.from(names, (name) => (matchesAny(under, name) ? 1 : 0));
@@ -75,11 +75,18 @@ export function treeOf(rows: FileRows, question: FileQuestion): CallTree {
     at[i] = hidden[s] ? outer : child(outer, s);
   }
   const nodeOfRow = Int32Array.from(rows.node, (node) => (at[node] === 0 ? child(0, hiddenSymbol(rows)) : at[node]!));
-  return withChildren(rows, Uint32Array.from(parent), Uint32Array.from(symbol), Uint8Array.from(kind), nodeOfRow);
+  return withChildren(
+    hiddenSymbol(rows),
+    Uint32Array.from(parent),
+    Uint32Array.from(symbol),
+    Uint8Array.from(kind),
+    nodeOfRow,
+  );
 }
 
-function withChildren(
-  rows: FileRows,
+// `names`: how many functions there are.
+export function withChildren(
+  names: number,
   parent: Uint32Array,
   symbol: Uint32Array,
   kind: Uint8Array,
@@ -92,7 +99,7 @@ function withChildren(
   for (let i = 0; i < count; ++i) firstChild[i + 1]! += firstChild[i]!;
   const next = firstChild.slice();
   for (let i = 1; i < count; ++i) children[next[parent[i]!]!++] = i;
-  return { parent, symbol, kind, nodeOfRow, symbols: hiddenSymbol(rows) + 1, firstChild, children };
+  return { parent, symbol, kind, nodeOfRow, symbols: names + 1, firstChild, children };
 }
 
 // By row, 1 if the question means it. Of stacks that are folded, what is known decides.

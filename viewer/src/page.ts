@@ -43,6 +43,12 @@ export function nearestCut(trace: Trace, ns: number): number {
   return low > 0 && ns - cuts[low - 1]! < cuts[low]! - ns ? low - 1 : low;
 }
 
+// Why a word cannot be asked for here, as a sentence; null if it can.
+export function useRefusal(): (word: string) => string | null {
+  const { state, source } = usePage();
+  return (word) => source.refusal(word) ?? (state.base ? source.refusal("base", word) : null);
+}
+
 export interface MetricWords {
   title: string;
   short?: string; // Above a column.

@@ -49,7 +49,7 @@ export function traceOf(json: Record<string, any>): c.TraceHead | c.Trace {
     metrics: ["peak"],
     warnings: [],
     overview: [],
-    peak_time_ns: json.totals?.peak_time_ns,
+    peak_time_ns: json.totals?.peak_bytes ? json.totals.peak_time_ns : undefined, // Nothing is never highest.
     ...json,
   } as unknown as c.Trace;
 }

@@ -28,7 +28,7 @@ export function SitesView() {
           options={ways
             .filter((w) => w !== "type" || trace.types !== false)
             .filter((w) => w !== "phase" || trace.phase_names?.length)
-            .map((w) => [w as string, siteTitles[w]!, source.refusal("group", w)] as const)}
+            .map((w) => [w as string, siteTitles[w]!, source.refusal("group", w) ?? (state.base ? source.refusal("base", w) : null)] as const)}
         />
       </div>
       <Waiting asked={asked} what="Adding up the sites">

@@ -5,7 +5,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { bytesText, durationText, parseBytes, typedBytes } from "../format";
-import { cutTime, metricWords, metricsOf, usePage } from "../page";
+import { cutTime, metricWords, metricsOf, usePage, useRefusal } from "../page";
 import { shorterNames } from "../labels";
 import { baseName, patternText, shown } from "../safe_text";
 import { wholeTime } from "../time_choice";
@@ -15,6 +15,7 @@ import { type State, isCompared, isFiltered, noFilters } from "../state";
 
 export function FilterBar() {
   const { state, change, trace, source } = usePage();
+  const refusalOf = useRefusal();
   const known = metricsOf(trace);
   const metrics = known.includes(state.metric) ? known : [state.metric, ...known];
   const refused = (metric: string) =>
@@ -87,6 +88,8 @@ export function FilterBar() {
         <select
           id="f-process"
           value={state.process}
+          disabled={refusalOf("process") !== null}
+          title={refusalOf("process") ?? undefined}
           onChange={(event) => change({ process: event.currentTarget.value })}
         >
           <option value="">{trace.processes.length > 1 ? `all ${trace.processes.length}` : "all"}</option>
@@ -244,8 +247,8 @@ function Typed({
   onFocus?: () => void;
   set: (text: string) => Partial<State>;
 }) {
-  const { change, source } = usePage();
-  const refusal = source.refusal(name);
+  const { change } = usePage();
+  const refusal = useRefusal()(name);
   const [text, setText] = useState(value);
   const pushed = useRef(false),
     timer = useRef<ReturnType<typeof setTimeout>>(undefined);

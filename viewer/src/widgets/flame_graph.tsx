@@ -12,7 +12,7 @@ import { ownAmounts } from "../flame_own";
 import { pathOf } from "../flame_tree";
 import { amountText, changeText, countText, percentText } from "../format";
 import { Labels } from "../labels";
-import { usePage } from "../page";
+import { usePage, useRefusal } from "../page";
 import { baseName, patternOf, place, shown, stackTextOf } from "../safe_text";
 import { isFiltered } from "../state";
 import { beforeWords, comparedWords, metricTitle } from "../time_words";
@@ -43,6 +43,7 @@ export function FlameGraph({
   onOut: () => void;
 }) {
   const { state, change, trace, theme } = usePage();
+  const refusalOf = useRefusal();
   const [menu, setMenu] = useState<{ node: number; x: number; y: number } | null>(null);
   const tree = treeOf(flame, by);
   const program = trace.processes[0]?.program ?? "";
@@ -160,18 +161,22 @@ export function FlameGraph({
           onClose={() => setMenu(null)}
           items={[
             { title: "Zoom here", act: () => onZoom(menu.node) },
-            {
-              title: "Focus: only stacks through it",
-              act: () => change({ under: [...state.under, patternOf(name, full)] }),
-            },
-            { title: "Hide its frames", act: () => change({ hide: [...state.hide, patternOf(name, full)] }) },
+            ...(refusalOf("under")
+              ? []
+              : [
+                  {
+                    title: "Focus: only stacks through it",
+                    act: () => change({ under: [...state.under, patternOf(name, full)] }),
+                  },
+                  { title: "Hide its frames", act: () => change({ hide: [...state.hide, patternOf(name, full)] }) },
+                  {
+                    title: "Show in Sites",
+                    act: () => change({ view: "sites", group: "site", site: null, where: stackTextOf(name, full) }),
+                  },
+                ]),
             {
               title: "Callers and callees (sandwich)",
               act: () => change({ sandwich: flame.symbols.id?.[flame.symbol[menu.node]!] ?? null }),
-            },
-            {
-              title: "Show in Sites",
-              act: () => change({ view: "sites", group: "site", site: null, where: stackTextOf(name, full) }),
             },
             ...(link ? [{ title: "Open source", act: () => void location.assign(link) }] : []),
             { title: "Highlight", act: () => change({ find: name }) },

@@ -2,11 +2,11 @@
 // One site in full, beside the table: its stacks, the source around its line, and where to go from here.
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Frame, Stacks } from "../contract";
+import { type Frame, type Stacks, onlyBefore } from "../contract";
 import { editorLink } from "../editor";
 import { amountText, bytesText, countText, grouped } from "../format";
 import type { Unit } from "../contract";
-import { usePage } from "../page";
+import { usePage, useRefusal } from "../page";
 import { patternOf, shown } from "../safe_text";
 import { question } from "../state";
 import { endWords } from "../time_words";
@@ -21,9 +21,6 @@ export function stackText(frames: Frame[]): string {
     .join("\n");
 }
 
-// From here on, sites are of the recording that is compared with alone: their blocks cannot be asked for.
-const onlyBefore = 2 ** 31;
-
 export function SitePanel({
   site,
   frame,
@@ -36,8 +33,9 @@ export function SitePanel({
   onClose: () => void;
 }) {
   const { state, change, source, trace } = usePage();
-  const q = question(state, ["before_from", "before_to", "base"]);
+  const q = question(state, ["before_from", "before_to"]);
   const stacks = useAnswer(`${q}|${site}`, (signal) => source.stacks(q, site, signal));
+  const refusalOf = useRefusal();
   const name = frameName(frame);
   const link = editorLink(frame.file, frame.line);
   return (
@@ -57,6 +55,8 @@ export function SitePanel({
         <button
           type="button"
           class="small"
+          disabled={refusalOf("under") !== null}
+          title={refusalOf("under") ?? undefined}
           onClick={() => change({ view: "flame", under: [...state.under, patternOf(name, frame.full)] })}
         >
           Flame graph of it
@@ -131,7 +131,7 @@ function OneStack({
   open: boolean;
 }) {
   const facts = [
-    stack.allocations !== undefined ? `${grouped(stack.allocations)} allocations` : "",
+    stack.allocations !== undefined ? countText(stack.allocations, "allocation", "allocations") : "",
     stack.peak !== undefined ? `${bytesText(stack.peak)} at the peak` : "",
     stack.live !== undefined ? `${bytesText(stack.live)} live ${end}` : "",
   ]
