@@ -23,29 +23,29 @@ export function BlocksView() {
   const metric = part && state.metric === "peak" ? "allocated" : state.metric;
   const listQuestion = question({ ...state, metric }, ["before_from", "before_to", "base"]);
   const sites = useAnswer(`${listQuestion}`, (signal) => source.sites(listQuestion, "site", null, signal));
-  const asked = useAnswer(state.site === null ? null : `${q}|${state.site}`, (signal) =>
-    source.blocks(q, state.site!, signal),
-  );
-  const row = sites.value && state.site !== null ? sites.value.id.indexOf(state.site) : -1;
+  // Until one is chosen, the heaviest that can be shown.
+  const site = state.site ?? heaviest(sites.value, source);
+  const asked = useAnswer(site === null ? null : `${q}|${site}`, (signal) => source.blocks(q, site!, signal));
+  const row = sites.value && site !== null ? sites.value.id.indexOf(site) : -1;
   return (
     <div class="view">
       <div class="toolbar">
         <label class="field inline">
           <span>Site</span>
           <select
-            value={state.site ?? ""}
+            value={site ?? ""}
             onChange={(event) => change({ site: event.currentTarget.value ? Number(event.currentTarget.value) : null })}
           >
-            <option value="">choose one ...</option>
+            {site === null && <option value="">none</option>}
             {siteOptions(sites.value, source)}
           </select>
         </label>
         {row >= 0 && <FrameText frame={siteFrame(sites.value!, row)} />}
       </div>
-      {state.site === null ? (
-        <p class="sentence">
-          Choose a site above, or in the table of sites, to see each of its blocks from birth to death.
-        </p>
+      {site === null ? (
+        <Waiting asked={sites} what="Looking for sites">
+          {() => <p class="sentence">No site has blocks here. Each block of one is shown from birth to death.</p>}
+        </Waiting>
       ) : (
         <Waiting asked={asked} what="Reading the blocks of this site">
           {(blocks) => <Bars blocks={blocks} />}
@@ -53,6 +53,14 @@ export function BlocksView() {
       )}
     </div>
   );
+}
+
+function heaviest(sites: Sites | null, source: Source): number | null {
+  if (!sites) return null;
+  const rows = sites.left_out > 0 ? sites.rows - 1 : sites.rows;
+  for (let r = 0; r < rows; ++r)
+    if (source.refusal("site", String(sites.id[r])) === null) return sites.id[r]!;
+  return null;
 }
 
 function siteOptions(sites: Sites | null, source: Source) {
