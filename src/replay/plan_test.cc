@@ -525,7 +525,7 @@ TEST(PlanFork, ChildrenBeginWithTheHeapAtTheFork) {
 TEST(PlanSampled, IsRefused) {
   Recording recording(1, 1, 100);
   Survey survey = recording.survey();
-  survey.tables.header.settings = {"sample=512K"};
+  survey.tables.header.settings = {"sample=524288"};
   Result<FileTail> planned = plan("x.mscope", survey, {.image = ImageId{1}}, -1, "nowhere");
   ASSERT_FALSE(planned);
   EXPECT_NE(planned.error().sentence.find("sample"), std::string::npos);
