@@ -17,9 +17,9 @@
 namespace malloscope::analyze {
 namespace {
 
-// What sums may keep: of everything, and of the part of the cells that was asked about last. All
-// that a server needs for a hundred million events of a million stacks is to fit into 2 GiB.
-constexpr size_t kBytesOfAllSums = size_t{384} << 20, kBytesOfSomeSums = size_t{192} << 20;
+// What sums may keep. All that a server needs for a hundred million events of a million stacks is
+// to fit into 2 GiB.
+constexpr size_t kBytesOfSums = size_t{512} << 20;
 
 // Words can have anything in them but this.
 constexpr char kEnd = '\0';
@@ -228,8 +228,7 @@ Result<std::unique_ptr<Explorer>> Explorer::open(const std::string& path, const 
   if (explorer->index_) {
     for (const IndexCell& cell : explorer->index_->cells())
       explorer->row_of_cell_.push_back(explorer->row_of(cell.image, cell.stack));
-    explorer->all_sums_ = std::make_unique<IndexSums>(
-        explorer->index_.get(), explorer->row_of_cell_, explorer->rows_.size(), kBytesOfAllSums);
+    explorer->sums_ = std::make_unique<IndexSums>(explorer->index_.get(), kBytesOfSums);
   }
   return explorer;
 }
@@ -243,18 +242,17 @@ uint32_t Explorer::row_of(ImageId image, StackId stack) const {
 void Explorer::make_room() {
   constexpr size_t kManyRows = 100'000;
   if (rows_.size() < kManyRows) return;
-  some_sums_.clear();
   all_amounts_.clear();
   amounts_.clear();
 }
 
-bool Explorer::prepare() { return all_sums_ && all_sums_->prepare(); }
+bool Explorer::prepare() { return sums_ && sums_->prepare(); }
 
-IndexSums& Explorer::sums_of(const Question& question) {
+const std::vector<uint32_t>& Explorer::rows_of_cells(const Question& question) {
   const Query& query = question.query;
-  if (is_about_all_cells(query)) return *all_sums_;
+  if (is_about_all_cells(query)) return row_of_cell_;
   std::string key = cells_key(question.words);
-  if (auto* kept = some_sums_.find(key)) return **kept;
+  if (const std::vector<uint32_t>* kept = some_cells_.find(key)) return *kept;
   unsigned smallest = size_class(query.tally.min_size);
   unsigned largest = size_class(query.tally.max_size);
   StrandSelector strands(reading_->tables(), index_->facts().phases, query);
@@ -266,8 +264,7 @@ IndexSums& Explorer::sums_of(const Question& question) {
                   cell.size_class <= largest && strands.selects(cell.image, cell.strand);
     if (!counts) row_of_cell[i] = kNobody;
   }
-  return *some_sums_.keep(key, std::make_unique<IndexSums>(index_.get(), std::move(row_of_cell),
-                                                           rows_.size(), kBytesOfSomeSums));
+  return some_cells_.keep(key, std::move(row_of_cell));
 }
 
 std::optional<Window> Explorer::window_in_index(const Query& query) const {
@@ -288,8 +285,8 @@ bool Explorer::from_index(const Question& question, Wanted wanted, Amounted* fou
   std::optional<Index::Steps> steps = index_->steps_of(*window);
   if (!steps) return false;
   IndexSums::Wanted parts = wanted == Wanted::kAll ? IndexSums::all() : parts_of(question.metric);
-  if (!sums_of(question).sum(query.selection, *window, *steps, parts, &found->counted))
-    return false;
+  IndexSums::Rows rows = {rows_of_cells(question), rows_.size()};
+  if (!sums_->sum(query.selection, *window, *steps, parts, rows, &found->counted)) return false;
   found->peak = index_->course(query.selection, *window, *steps).peak;
   return true;
 }
@@ -426,7 +423,7 @@ std::vector<bool> Explorer::asked_rows(const Question& question) {
 }
 
 std::vector<uint32_t> Explorer::asked_cells(const Question& question) {
-  std::vector<uint32_t> rows = sums_of(question).row_of_cell();
+  std::vector<uint32_t> rows = rows_of_cells(question);
   const std::vector<bool> meant = asked_rows(question);
   for (uint32_t& row : rows)
     if (row != kNobody && !meant[row]) row = kNobody;
