@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -97,8 +98,8 @@ class IndexBlocks {
   virtual IndexBlockReader* group(uint32_t group) = 0;
   // All steps together; the shares of the peak are whole, those of the whole recording.
   virtual IndexBlockReader* whole() = 0;
-  // What ended in a step, and part `part` of what never did.
-  virtual IndexLivesReader* lives(uint32_t step) = 0;
+  // What ended in a step and reached so far, and part `part` of what never ended.
+  virtual IndexLivesReader* lives(uint32_t step, uint32_t reach) = 0;
   virtual IndexLivesReader* survivors(size_t part) = 0;
   virtual size_t survivor_parts() const = 0;
   virtual bool damaged() const = 0;
@@ -190,8 +191,11 @@ class Index {
       return lives ? lives->for_each_straddler(facts_.times, cells_.size(), if_born)
                    : !blocks->damaged();
     };
-    for (uint32_t step = last + 1; step < IndexTimes::kSteps; ++step)
-      if (!show(blocks->lives(step))) return false;
+    for (uint32_t reach = 1; reach < kReaches; ++reach) {
+      uint32_t end = std::min(last + (1u << 2 * reach), IndexTimes::kSteps);
+      for (uint32_t step = last + 1; step < end; ++step)
+        if (!show(blocks->lives(step, reach))) return false;
+    }
     for (size_t part = 0; part < blocks->survivor_parts(); ++part)
       if (!show(blocks->survivors(part))) return false;
     return true;
@@ -199,13 +203,14 @@ class Index {
   // For all that ended in steps from `first` to before `end`. `blocks`: see cover().
   template <typename Visit>
   bool for_each_ended(IndexBlocks* blocks, uint32_t first, uint32_t end, Visit&& visit) const {
-    for (uint32_t step = first; step < end; ++step) {
-      const IndexLivesReader* lives = blocks->lives(step);
-      if (lives ? !lives->for_each_inner(cells_.size(), visit) ||
-                      !lives->for_each_straddler(facts_.times, cells_.size(), visit)
-                : blocks->damaged())
-        return false;
-    }
+    for (uint32_t step = first; step < end; ++step)
+      for (uint32_t reach = 0; reach < kReaches; ++reach) {
+        const IndexLivesReader* lives = blocks->lives(step, reach);
+        if (lives ? !lives->for_each_inner(cells_.size(), visit) ||
+                        !lives->for_each_straddler(facts_.times, cells_.size(), visit)
+                  : blocks->damaged())
+          return false;
+      }
     return true;
   }
   // Calls visit(cell) for every temporary block that was freed in these steps but made before them.

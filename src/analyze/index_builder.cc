@@ -380,7 +380,10 @@ void IndexBuilder::pack_beside() {
 
 void IndexBuilder::tell_packed() {
   if (!packing_.valid()) return;
-  for (ToPack& block : packing_.get()) sink_(block.level, block.number, std::move(block.packed));
+  for (ToPack& packed : packing_.get())
+    for (uint32_t i = 0; i < packed.packed.size(); ++i)
+      if (!packed.packed[i].bytes.empty())
+        sink_(packed.level, packed.number + i, std::move(packed.packed[i]));
 }
 
 void IndexBuilder::gone(ImageId id, const Block& block, End how, const wire::Event& event) {
@@ -439,7 +442,7 @@ void IndexBuilder::close_step() {
   ended_images_.clear();
   if (lives_.size() > 0)
     to_pack_.push_back({Level::kLives,
-                        step_,
+                        step_ * kReaches,
                         [lives = std::exchange(lives_, IndexLivesWriter(facts_.times)),
                          step = step_]() mutable { return lives.finish(step); },
                         {}});
@@ -477,7 +480,7 @@ void IndexBuilder::close_step() {
                       step_,
                       [writer = std::exchange(
                            step_writer_, IndexBlockWriter(facts_.several_processes))]() mutable {
-                        return writer.finish();
+                        return std::vector{writer.finish()};
                       },
                       {}});
   pack_beside();
@@ -501,7 +504,7 @@ void IndexBuilder::close_group(uint32_t group) {
     to_pack_.push_back({Level::kGroup,
                         group,
                         [writer = std::exchange(group_writer_, IndexBlockWriter(false))]() mutable {
-                          return writer.finish();
+                          return std::vector{writer.finish()};
                         },
                         {}});
 }

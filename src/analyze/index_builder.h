@@ -18,7 +18,8 @@ namespace malloscope::analyze {
 class IndexBuilder : public trace::Listener {
  public:
   enum class Level { kStep, kGroup, kLives, kSurvivors };
-  // Told of every block when it is whole; the step, the group or the part.
+  // Told of every block when it is whole; the step, the group or the part; of lives, their step
+  // times kReaches and their reach.
   using Sink = std::function<void(Level, uint32_t, PackedBlock)>;
 
   // `several_processes`: whether peaks of single processes are to be kept as well.
@@ -157,8 +158,8 @@ class IndexBuilder : public trace::Listener {
   struct ToPack {
     Level level;
     uint32_t number;
-    std::function<PackedBlock()> pack;
-    PackedBlock packed;
+    std::function<std::vector<PackedBlock>()> pack;  // The first has that number.
+    std::vector<PackedBlock> packed;
   };
   std::vector<ToPack> to_pack_;
   std::future<std::vector<ToPack>> packing_;

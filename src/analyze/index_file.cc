@@ -30,9 +30,10 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'I', 'X'};
-constexpr uint32_t kVersion = 6;
+constexpr uint32_t kVersion = 7;
 constexpr const char kSuffix[] = ".index";
 constexpr uint32_t kGroups = IndexTimes::kSteps / IndexTimes::kGroupSteps + 1;
+constexpr size_t kLives = size_t{IndexTimes::kSteps} * kReaches;
 constexpr uint64_t kMostDirectoryBytes = uint64_t{1} << 30;
 // In the user's cache, of all traces together.
 constexpr uint64_t kMostCachedBytes = uint64_t{4} << 30;
@@ -88,7 +89,9 @@ class FileBlocks : public IndexBlocks {
   IndexBlockReader* step(uint32_t step) override { return read(places_->steps[step], own_peaks_); }
   IndexBlockReader* group(uint32_t group) override { return read(places_->groups[group], false); }
   IndexBlockReader* whole() override { return read(places_->whole, false); }
-  IndexLivesReader* lives(uint32_t step) override { return read(places_->lives[step], step); }
+  IndexLivesReader* lives(uint32_t step, uint32_t reach) override {
+    return read(places_->lives[step * kReaches + reach], step);
+  }
   IndexLivesReader* survivors(size_t part) override {
     return read(places_->survivors[part], IndexTimes::kSteps);
   }
@@ -220,7 +223,7 @@ bool is_sound(const Directory& d) {
   auto step_known = [](const auto& here) { return here.step < IndexTimes::kSteps; };
   return d.facts.steps.size() == IndexTimes::kSteps &&
          d.places.steps.size() == IndexTimes::kSteps && d.places.groups.size() == kGroups &&
-         d.places.lives.size() == IndexTimes::kSteps && d.cells.size() <= UINT32_MAX &&
+         d.places.lives.size() == kLives && d.cells.size() <= UINT32_MAX &&
          std::all_of(d.facts.image_steps.begin(), d.facts.image_steps.end(),
                      [&](const auto& here) { return known(here.image) && step_known(here); }) &&
          std::all_of(d.facts.process_steps.begin(), d.facts.process_steps.end(), step_known) &&
@@ -292,7 +295,7 @@ std::unique_ptr<Index> open_index(const std::string& path, const TraceStamp& sta
 
 IndexFileWriter::IndexFileWriter(std::string path) : file_(std::move(path)), at_(sizeof(FileHead)) {
   places_.steps.resize(IndexTimes::kSteps);
-  places_.lives.resize(IndexTimes::kSteps);
+  places_.lives.resize(kLives);
   places_.groups.resize(kGroups);
 }
 

@@ -54,8 +54,8 @@ class MemoryBlocks : public IndexBlocks {
     return read(IndexBuilder::Level::kGroup, group, false, &reader_);
   }
   IndexBlockReader* whole() override { return read(file_->whole, false, &reader_); }
-  IndexLivesReader* lives(uint32_t step) override {
-    return read(IndexBuilder::Level::kLives, step, step, &lives_reader_);
+  IndexLivesReader* lives(uint32_t step, uint32_t reach) override {
+    return read(IndexBuilder::Level::kLives, step * kReaches + reach, step, &lives_reader_);
   }
   IndexLivesReader* survivors(size_t part) override {
     return read(IndexBuilder::Level::kSurvivors, part, IndexTimes::kSteps, &lives_reader_);
