@@ -304,7 +304,7 @@ bool Explorer::with_leaks(const Query& query, const std::function<void(Reading*)
 
 bool Explorer::with_view(View* view, const Query& query, const std::function<void(Reading*)>& ask) {
   std::optional<Window> window = window_in_index(query);
-  if (!window || !Index::suits(query.tally)) return false;
+  if (!window || (view->needs_classes() && !Index::suits(query.tally))) return false;
   std::optional<Index::Steps> steps = index_->parting_steps_of(*window);
   if (!steps) return false;
   const trace::Tables& tables = reading_->tables();
@@ -313,8 +313,8 @@ bool Explorer::with_view(View* view, const Query& query, const std::function<voi
       view->needs_rows() ? index_->answer(tables, query.selection, *window, tally)
                          : index_->totals(tables, query.selection, *window, tally);
   if (!accounts) return false;
-  IndexedWindow from = {*index_, *steps, *reading_, query,
-                        index_->selected(tables, query.selection)};
+  IndexedWindow from = {*index_,   *window, *steps,
+                        *reading_, query,   index_->selected(tables, query.selection)};
   OtherAccounts others(reading_.get(), std::move(accounts));
   if (!view->restore(from)) return false;
   ask(reading_.get());

@@ -64,6 +64,12 @@ struct IndexFacts {
     uint32_t made = 0, freed = 0;
   };
 
+  // Cells of another kind: what blocks of one size became, whoever allocated them.
+  struct Size {
+    ImageId image = ImageId::kNone;
+    uint64_t size = 0;
+  };
+
   IndexTimes times;
   uint64_t events = 0;     // As Tables::events.
   uint64_t last_tick = 0;  // As Heap::last_tick().
@@ -74,6 +80,7 @@ struct IndexFacts {
   std::vector<ProcessStep> process_steps;  // By step.
   std::vector<Straddler> straddlers;       // By the step in which they were freed.
   PhasePaths phases;                       // What the cells' strands mean.
+  std::vector<Size> sizes;                 // None if there are too many.
 };
 
 // All that is in totals, for sums and differences of everything.
@@ -96,6 +103,8 @@ class IndexBlocks {
   // nullptr: nothing happened, or the block is damaged, which `damaged` tells.
   virtual IndexBlockReader* step(uint32_t step) = 0;
   virtual IndexBlockReader* group(uint32_t group) = 0;
+  // As step(), but the cells are IndexFacts::sizes.
+  virtual IndexBlockReader* sizes(uint32_t step) = 0;
   // All steps together; the shares of the peak are whole, those of the whole recording.
   virtual IndexBlockReader* whole() = 0;
   // What ended in a step and reached so far, and part `part` of what never ended.
@@ -179,6 +188,18 @@ class Index {
     }
     return true;
   }
+  // The same of sizes.
+  template <typename Visit>
+  bool cover_sizes(uint32_t first, uint32_t end, Visit&& visit) {
+    for (uint32_t step = first; step < end; ++step) {
+      IndexBlockReader* block = blocks_->sizes(step);
+      if (block ? !block->for_each(facts_.sizes.size(), visit) : blocks_->damaged()) return false;
+    }
+    return true;
+  }
+  // The amounts of all sizes in a window, but for temporary blocks. False: a block is damaged.
+  bool sum_sizes(Selection selection, Window window, Steps steps, std::vector<IndexEntry>* sizes);
+
   // Calls visit(const IndexLife&) for all blocks that were live at the end of step `last`: those
   // that ended later, or never.
   template <typename Visit>
@@ -227,6 +248,11 @@ class Index {
 
  private:
   bool sum(const Course& course, Steps steps, std::vector<IndexEntry>* cells);
+  // Of cells of either kind: cover(first, end, visit) shows their changes, image_of(cell) tells
+  // their image.
+  template <typename Cover, typename ImageOf>
+  bool sum(const Course& course, Steps steps, Cover&& cover, ImageOf&& image_of,
+           std::vector<IndexEntry>* sums) const;
   void restore_images(const trace::Tables& tables, Window window, Steps steps,
                       Accounts* accounts) const;
 

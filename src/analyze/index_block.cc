@@ -12,7 +12,7 @@
 
 #include <zstd.h>
 
-#include <cstring>
+#include <utility>
 
 #include "base/packing.h"
 
@@ -30,15 +30,14 @@ PackedBlock PackedBlock::of(std::vector<uint8_t> raw) {
   return packed;
 }
 
-bool PackedBlock::unpack(std::span<const uint8_t> packed, uint64_t raw_bytes,
+bool PackedBlock::unpack(std::vector<uint8_t>* packed, uint64_t raw_bytes,
                          std::vector<uint8_t>* raw) {
   if (raw_bytes > kMostRawBytes) return false;
+  bool is_raw = packed->size() == raw_bytes;
+  if (is_raw) std::swap(*packed, *raw);
   raw->resize(raw_bytes + kBehindColumn);
-  if (packed.size() == raw_bytes) {
-    memcpy(raw->data(), packed.data(), packed.size());
-    return true;
-  }
-  size_t size = ZSTD_decompress(raw->data(), raw_bytes, packed.data(), packed.size());
+  if (is_raw) return true;
+  size_t size = ZSTD_decompress(raw->data(), raw_bytes, packed->data(), packed->size());
   return !ZSTD_isError(size) && size == raw_bytes;
 }
 
@@ -127,7 +126,7 @@ PackedBlock IndexBlockWriter::finish() {
   return PackedBlock::of(std::move(raw.result()));
 }
 
-bool IndexBlockReader::open(std::span<const uint8_t> packed, uint64_t raw_bytes, bool own_peaks) {
+bool IndexBlockReader::open(std::vector<uint8_t>* packed, uint64_t raw_bytes, bool own_peaks) {
   own_peaks_ = own_peaks;
   if (!PackedBlock::unpack(packed, raw_bytes, &raw_)) return false;
   Unpacker in(std::span<const uint8_t>(raw_).first(raw_bytes));

@@ -38,9 +38,9 @@ struct PackedBlock {
   static constexpr uint64_t kMostRawBytes = uint64_t{1} << 30;
 
   static PackedBlock of(std::vector<uint8_t> raw);
-  // With some bytes behind it, see number_column.h. `packed` may be anything.
-  static bool unpack(std::span<const uint8_t> packed, uint64_t raw_bytes,
-                     std::vector<uint8_t>* raw);
+  // With some bytes behind it, see number_column.h. `packed` may be anything, and is something else
+  // afterwards: what is not compressed is not copied either.
+  static bool unpack(std::vector<uint8_t>* packed, uint64_t raw_bytes, std::vector<uint8_t>* raw);
 };
 
 class IndexBlockWriter {
@@ -89,7 +89,8 @@ class IndexBlockWriter {
 // Reads a block back. It may be anything: what cannot be is told, and nothing is out of range.
 class IndexBlockReader {
  public:
-  bool open(std::span<const uint8_t> packed, uint64_t raw_bytes, bool own_peaks);
+  // `packed`: see PackedBlock::unpack.
+  bool open(std::vector<uint8_t>* packed, uint64_t raw_bytes, bool own_peaks);
   // Calls visit(const IndexEntry&) for every entry; false if the block makes no sense, which
   // may be found when some have been shown.
   template <typename Visit>

@@ -6,6 +6,7 @@
 #include "analyze/index_builder.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace malloscope::analyze {
@@ -13,6 +14,8 @@ namespace malloscope::analyze {
 namespace {
 
 constexpr uint32_t kMostCells = 50'000'000;
+// Of more sizes than these nobody wants a list; and each step could have all of them.
+constexpr size_t kMostSizes = 1 << 16, kSmallSizes = 4096;
 constexpr unsigned kClassBits = 7;
 constexpr size_t kAtOnce = 64;
 
@@ -60,6 +63,7 @@ IndexBuilder::IndexBuilder(const IndexTimes& times, bool several_processes, Sink
     : sink_(std::move(sink)),
       step_writer_(several_processes),
       group_writer_(false),
+      size_writer_(several_processes),
       lives_(facts_.times),
       survivors_(facts_.times) {
   facts_.times = times;
@@ -166,7 +170,7 @@ void IndexBuilder::expect(std::span<const wire::Event> events) {
     __builtin_prefetch(where[i]);
   }
   for (const uint32_t* place : where)
-    if (place && *place != 0) __builtin_prefetch(&states_[*place - 1], 1);
+    if (place && *place != 0) __builtin_prefetch(&stacks_.states[*place - 1], 1);
 }
 
 void IndexBuilder::image_ended(const trace::Image& image) {
@@ -194,7 +198,8 @@ void IndexBuilder::grow_places() {
   places_.assign(std::max<size_t>(1024, places_.size() * 2), 0);
   size_t mask = places_.size() - 1;
   for (uint32_t i = 0; i < cells_.size(); ++i) {
-    size_t at = mix(raw(cells_[i].image), states_[i].stack, states_[i].strand_and_class) & mask;
+    const Cell& cell = stacks_.states[i];
+    size_t at = mix(raw(cells_[i].image), cell.stack, cell.strand_and_class) & mask;
     while (places_[at] != 0) at = (at + 1) & mask;
     places_[at] = i + 1;
   }
@@ -206,12 +211,13 @@ uint32_t IndexBuilder::find_cell(ImageId id, ImageState& image, const Block& blo
   if (stack >= image.latest.size())
     image.latest.resize(std::max(stack + size_t{1}, image.latest.size() * 2));
   uint32_t& latest = image.latest[stack];
-  if (latest != 0 && states_[latest - 1].strand_and_class == strand_and_class) return latest - 1;
+  const std::vector<Cell>& states = stacks_.states;
+  if (latest != 0 && states[latest - 1].strand_and_class == strand_and_class) return latest - 1;
   if ((cells_.size() + 1) * 2 > places_.size()) grow_places();
   size_t mask = places_.size() - 1, at = mix(raw(id), stack, strand_and_class) & mask;
   for (; places_[at] != 0; at = (at + 1) & mask) {
     uint32_t cell = places_[at] - 1;
-    if (states_[cell].stack == stack && states_[cell].strand_and_class == strand_and_class &&
+    if (states[cell].stack == stack && states[cell].strand_and_class == strand_and_class &&
         (images_.size() <= 2 || cells_[cell].image == id)) {  // One image: number 1.
       latest = cell + 1;
       return cell;
@@ -220,16 +226,33 @@ uint32_t IndexBuilder::find_cell(ImageId id, ImageState& image, const Block& blo
   auto cell = static_cast<uint32_t>(cells_.size());
   places_[at] = latest = cell + 1;
   cells_.push_back({id, block.stack, block.strand, size_class(block.size)});
-  Cell& state = states_.emplace_back();
+  Cell& state = stacks_.add(facts_.several_processes);
   state.stack = stack;
   state.strand_and_class = strand_and_class;
   sums_.emplace_back();
-  if (facts_.several_processes) own_peaks_.emplace_back();
-  if (cell % 64 == 0) {
-    touched_.push_back(0);
-    touched_in_group_.push_back(0);
-  }
+  if (cell % 64 == 0) touched_in_group_.push_back(0);
   return cell;
+}
+
+IndexBuilder::Cell& IndexBuilder::Changing::add(bool several_processes) {
+  if (several_processes) own_peaks.emplace_back();
+  if (states.size() % 64 == 0) touched.push_back(0);
+  return states.emplace_back();
+}
+
+uint32_t IndexBuilder::size_cell_of(ImageId id, ImageState& image, uint64_t size) {
+  bool is_small = size < kSmallSizes;
+  if (is_small && size >= image.small_sizes.size()) [[unlikely]]
+    image.small_sizes.resize(std::bit_ceil(size + 1));
+  uint32_t& cell = is_small ? image.small_sizes[size] : image.large_sizes[size];
+  if (cell != 0) [[likely]]
+    return cell - 1;
+  if (facts_.sizes.size() <= kMostSizes) {  // Else it is one that nobody will ask for.
+    facts_.sizes.push_back({id, size});
+    sizes_.add(facts_.several_processes);
+  }
+  cell = static_cast<uint32_t>(facts_.sizes.size());
+  return cell - 1;
 }
 
 uint32_t IndexBuilder::number_of(StrandId strand) {
@@ -248,24 +271,23 @@ uint32_t IndexBuilder::cell_of(ImageId id, ImageState& image, const Block& block
                    number_of(block.strand) << kClassBits | size_class(block.size));
 }
 
-IndexBuilder::Cell& IndexBuilder::touch_cell(ImageId id, ImageState& image, const Block& block) {
-  uint32_t i = cell_of(id, image, block);
-  Cell& cell = states_[i];
+IndexBuilder::Cell& IndexBuilder::touch(Changing& cells, uint32_t i, const ImageState& image) {
+  Cell& cell = cells.states[i];
   if (cell.step != step_) {
     cell.step = step_;
     cell.live_before = cell.live_bytes;
     cell.allocated_bytes = 0;
     cell.allocations = cell.reallocations = cell.temporary = 0;
     cell.live_blocks = 0;
-    set_bit(&touched_, i);
-    any_touched_ = true;
+    set_bit(&cells.touched, i);
+    cells.any_touched = true;
   }
   if (cell.epoch != all_.epoch) {
     cell.at_peak = cell.live_bytes;
     cell.epoch = all_.epoch;
   }
-  if (facts_.several_processes && own_peaks_[i].epoch != processes_[image.process].epoch)
-    own_peaks_[i] = {cell.live_bytes, processes_[image.process].epoch};
+  if (facts_.several_processes && cells.own_peaks[i].epoch != processes_[image.process].epoch)
+    cells.own_peaks[i] = {cell.live_bytes, processes_[image.process].epoch};
   return cell;
 }
 
@@ -286,11 +308,12 @@ void IndexBuilder::made(ImageId id, const Block& block, uint64_t tick) {
   ImageState& image = images_[raw(id)];
   if (image.ended) [[unlikely]]
     facts_.images[raw(id) - 1].is_odd = true;
-  Cell& cell = touch_cell(id, image, block);
-  ++cell.allocations;
-  ++cell.live_blocks;
-  cell.allocated_bytes += block.size;
-  cell.live_bytes += block.size;
+  for (Cell* cell : {&touch_cell(id, image, block), &touch_size(id, image, block.size)}) {
+    ++cell->allocations;
+    ++cell->live_blocks;
+    cell->allocated_bytes += block.size;
+    cell->live_bytes += block.size;
+  }
   uint32_t thread = raw(thread_of(block.strand));
   if (thread >= image.made_in.size()) image.made_in.resize(thread + size_t{1});
   image.made_in[thread] = step_;
@@ -299,14 +322,16 @@ void IndexBuilder::made(ImageId id, const Block& block, uint64_t tick) {
 
 void IndexBuilder::changed(ImageId id, const Block& before, const Block& now, uint64_t tick) {
   ImageState& image = images_[raw(id)];
-  Cell& from = touch_cell(id, image, before);
-  --from.live_blocks;
-  from.live_bytes -= before.size;
-  Cell& to = touch_cell(id, image, now);
-  ++to.live_blocks;
-  to.live_bytes += now.size;
-  ++to.reallocations;
-  if (now.size > before.size) to.allocated_bytes += now.size - before.size;
+  for (Cell* from : {&touch_cell(id, image, before), &touch_size(id, image, before.size)}) {
+    --from->live_blocks;
+    from->live_bytes -= before.size;
+  }
+  for (Cell* to : {&touch_cell(id, image, now), &touch_size(id, image, now.size)}) {
+    ++to->live_blocks;
+    to->live_bytes += now.size;
+    ++to->reallocations;
+    if (now.size > before.size) to->allocated_bytes += now.size - before.size;
+  }
   Block origin = origins_.take(id, before);
   origins_.put(id, now, origin);
   if (before.born_tick < facts_.times.begin_of(step_))  // Else nobody could see it live.
@@ -389,14 +414,16 @@ void IndexBuilder::tell_packed() {
 void IndexBuilder::gone(ImageId id, const Block& block, End how, const wire::Event& event) {
   ImageState& image = images_[raw(id)];
   Cell& cell = touch_cell(id, image, block);
-  --cell.live_blocks;
-  cell.live_bytes -= block.size;
+  for (Cell* from : {&cell, &touch_size(id, image, block.size)}) {
+    --from->live_blocks;
+    from->live_bytes -= block.size;
+  }
+  auto place = static_cast<uint32_t>(&cell - stacks_.states.data());
   if (how == End::kTemporary) {
     ++cell.temporary;
     if (uint32_t made = image.made_in[raw(thread_of(block.strand))]; made != step_)
-      facts_.straddlers.push_back({static_cast<uint32_t>(&cell - states_.data()), made, step_});
+      facts_.straddlers.push_back({place, made, step_});
   }
-  auto place = static_cast<uint32_t>(&cell - states_.data());
   end_life(id, block, place, event.tick,
            how == End::kLost ? IndexLife::kHeld | IndexLife::kLived : IndexLife::kAll,
            origins_.take(id, block), event.thread, &lives_);
@@ -414,6 +441,27 @@ void IndexBuilder::advance(uint32_t step) {
   low_tick_ = facts_.times.begin_of(high_);
   next_tick_ = step + 1 < IndexTimes::kSteps ? facts_.times.begin_of(step + 1) : UINT64_MAX;
   last_image_ = ImageId::kNone;
+}
+
+IndexEntry IndexBuilder::entry_of(const Changing& cells, uint32_t i, ImageId image) const {
+  const Cell& cell = cells.states[i];
+  IndexEntry entry;
+  entry.cell = i;
+  entry.allocations = cell.allocations;
+  entry.reallocations = cell.reallocations;
+  entry.temporary = cell.temporary;
+  entry.allocated_bytes = cell.allocated_bytes;
+  entry.live_bytes = static_cast<int64_t>(cell.live_bytes - cell.live_before);
+  entry.live_blocks = cell.live_blocks;
+  uint64_t peak = cell.epoch == all_.epoch ? cell.at_peak : cell.live_bytes;
+  entry.peak_bytes = static_cast<int64_t>(peak - cell.live_before);
+  if (facts_.several_processes) {
+    const OwnPeak& own_peak = cells.own_peaks[i];
+    uint32_t epoch = processes_[images_[raw(image)].process].epoch;
+    uint64_t own = own_peak.epoch == epoch ? own_peak.bytes : cell.live_bytes;
+    entry.own_peak_bytes = static_cast<int64_t>(own - cell.live_before);
+  }
+  return entry;
 }
 
 void IndexBuilder::close_step() {
@@ -446,26 +494,25 @@ void IndexBuilder::close_step() {
                         [lives = std::exchange(lives_, IndexLivesWriter(facts_.times)),
                          step = step_]() mutable { return lives.finish(step); },
                         {}});
-  if (!std::exchange(any_touched_, false)) return;
+  auto hand_over = [&](Level level, IndexBlockWriter* writer) {
+    to_pack_.push_back(
+        {level,
+         step_,
+         [full = std::exchange(*writer, IndexBlockWriter(facts_.several_processes))]() mutable {
+           return std::vector{full.finish()};
+         },
+         {}});
+  };
+  if (std::exchange(sizes_.any_touched, false)) {
+    take_bits(&sizes_.touched, &order_);
+    for (uint32_t i : order_) size_writer_.add(entry_of(sizes_, i, facts_.sizes[i].image));
+    hand_over(Level::kSizes, &size_writer_);
+  }
+  if (!std::exchange(stacks_.any_touched, false)) return;
 
-  take_bits(&touched_, &order_);
-  for_each_ahead(order_, states_, sums_, [&](uint32_t i) {
-    const Cell& cell = states_[i];
-    IndexEntry entry;
-    entry.cell = i;
-    entry.allocations = cell.allocations;
-    entry.reallocations = cell.reallocations;
-    entry.temporary = cell.temporary;
-    entry.allocated_bytes = cell.allocated_bytes;
-    entry.live_bytes = static_cast<int64_t>(cell.live_bytes - cell.live_before);
-    entry.live_blocks = cell.live_blocks;
-    uint64_t peak = cell.epoch == all_.epoch ? cell.at_peak : cell.live_bytes;
-    entry.peak_bytes = static_cast<int64_t>(peak - cell.live_before);
-    if (facts_.several_processes) {
-      const Running& process = processes_[images_[raw(cells_[i].image)].process];
-      uint64_t own = own_peaks_[i].epoch == process.epoch ? own_peaks_[i].bytes : cell.live_bytes;
-      entry.own_peak_bytes = static_cast<int64_t>(own - cell.live_before);
-    }
+  take_bits(&stacks_.touched, &order_);
+  for_each_ahead(order_, stacks_.states, sums_, [&](uint32_t i) {
+    IndexEntry entry = entry_of(stacks_, i, cells_[i].image);
     step_writer_.add(entry);
     Sum& sum = sums_[i];
     sum.allocations += entry.allocations;
@@ -476,13 +523,7 @@ void IndexBuilder::close_step() {
     sum.live_blocks += entry.live_blocks;
     set_bit(&touched_in_group_, i);
   });
-  to_pack_.push_back({Level::kStep,
-                      step_,
-                      [writer = std::exchange(
-                           step_writer_, IndexBlockWriter(facts_.several_processes))]() mutable {
-                        return std::vector{writer.finish()};
-                      },
-                      {}});
+  hand_over(Level::kStep, &step_writer_);
   pack_beside();
 }
 
@@ -516,6 +557,7 @@ bool IndexBuilder::finish(const trace::Tables& tables) {
   facts_.images.resize(tables.images.size());
   for (size_t i = 0; i < tables.images.size(); ++i) facts_.images[i].pid = tables.images[i].pid;
   close_step();
+  if (facts_.sizes.size() > kMostSizes) facts_.sizes.clear();
   for (size_t i = 0; i < facts_.images.size(); ++i)
     facts_.images[i].is_odd |= heap_.is_reallocating(tables.images[i].id);
   heap_.finish();

@@ -67,6 +67,7 @@ bool read_all(int fd, void* to, size_t size, uint64_t offset) {
 bool read_place(int fd, const IndexBlockPlace& place, std::vector<uint8_t>* bytes) {
   struct stat info = {};
   if (fstat(fd, &info) != 0 || place.bytes > static_cast<uint64_t>(info.st_size)) return false;
+  bytes->reserve(place.bytes + kBehindColumn);
   bytes->resize(place.bytes);
   return read_all(fd, bytes->data(), bytes->size(), place.offset) &&
          XXH3_64bits(bytes->data(), bytes->size()) == place.checksum;
@@ -88,6 +89,7 @@ class FileBlocks : public IndexBlocks {
 
   IndexBlockReader* step(uint32_t step) override { return read(places_->steps[step], own_peaks_); }
   IndexBlockReader* group(uint32_t group) override { return read(places_->groups[group], false); }
+  IndexBlockReader* sizes(uint32_t step) override { return read(places_->sizes[step], own_peaks_); }
   IndexBlockReader* whole() override { return read(places_->whole, false); }
   IndexLivesReader* lives(uint32_t step, uint32_t reach) override {
     return read(places_->lives[step * kReaches + reach], step);
@@ -105,7 +107,7 @@ class FileBlocks : public IndexBlocks {
   template <typename Reader, typename How>
   Reader* read_into(const IndexBlockPlace& place, How how, Reader* reader) {
     if (place.bytes == 0) return nullptr;
-    if (read_place(fd_, place, &bytes_) && reader->open(bytes_, place.raw_bytes, how))
+    if (read_place(fd_, place, &bytes_) && reader->open(&bytes_, place.raw_bytes, how))
       return reader;
     if (!std::exchange(damaged_, true)) remove_damaged(fd_, path_);
     return nullptr;
@@ -188,6 +190,10 @@ void visit(IndexFacts::Straddler& block, V& v) {
   v(block.cell), v(block.made), v(block.freed);
 }
 template <typename V>
+void visit(IndexFacts::Size& size, V& v) {
+  v(size.image), v(size.size);
+}
+template <typename V>
 void visit(IndexCell& cell, V& v) {
   v(cell.image), v(cell.stack), v(cell.strand), v(cell.size_class);
 }
@@ -213,6 +219,7 @@ void visit(Directory& d, V& v) {
   v.list(d.facts.process_steps), v.list(d.facts.straddlers), v.list(d.cells);
   v.list(d.places.steps), v.list(d.places.groups), v.list(d.places.lives);
   v.list(d.places.survivors), v.list(d.facts.phases.paths), v(d.facts.phases.complete);
+  v.list(d.facts.sizes), v.list(d.places.sizes);
   visit(d.places.whole, v);
 }
 
@@ -223,7 +230,9 @@ bool is_sound(const Directory& d) {
   auto step_known = [](const auto& here) { return here.step < IndexTimes::kSteps; };
   return d.facts.steps.size() == IndexTimes::kSteps &&
          d.places.steps.size() == IndexTimes::kSteps && d.places.groups.size() == kGroups &&
-         d.places.lives.size() == kLives && d.cells.size() <= UINT32_MAX &&
+         d.places.lives.size() == kLives && d.places.sizes.size() == IndexTimes::kSteps &&
+         d.cells.size() <= UINT32_MAX &&
+         std::ranges::all_of(d.facts.sizes, [&](const auto& size) { return known(size.image); }) &&
          std::all_of(d.facts.image_steps.begin(), d.facts.image_steps.end(),
                      [&](const auto& here) { return known(here.image) && step_known(here); }) &&
          std::all_of(d.facts.process_steps.begin(), d.facts.process_steps.end(), step_known) &&
@@ -296,6 +305,7 @@ std::unique_ptr<Index> open_index(const std::string& path, const TraceStamp& sta
 IndexFileWriter::IndexFileWriter(std::string path) : file_(std::move(path)), at_(sizeof(FileHead)) {
   places_.steps.resize(IndexTimes::kSteps);
   places_.lives.resize(kLives);
+  places_.sizes.resize(IndexTimes::kSteps);
   places_.groups.resize(kGroups);
 }
 
@@ -312,6 +322,9 @@ void IndexFileWriter::put(IndexBuilder::Level level, uint32_t i, const PackedBlo
       break;
     case IndexBuilder::Level::kSurvivors:
       places_.survivors.push_back(write(block));
+      break;
+    case IndexBuilder::Level::kSizes:
+      places_.sizes[i] = write(block);
       break;
   }
 }

@@ -116,7 +116,7 @@ void IndexLivesWriter::write(const IndexLife& life, uint32_t step, Columns* to) 
   put(other, life.longest_ticks);
 }
 
-bool IndexLivesReader::open(std::span<const uint8_t> packed, uint64_t raw_bytes, uint32_t step) {
+bool IndexLivesReader::open(std::vector<uint8_t>* packed, uint64_t raw_bytes, uint32_t step) {
   step_ = step;
   if (!PackedBlock::unpack(packed, raw_bytes, &raw_)) return false;
   Unpacker in(std::span<const uint8_t>(raw_).first(raw_bytes));

@@ -114,7 +114,7 @@ class IndexLivesWriter {
 
 class IndexLivesReader {
  public:
-  bool open(std::span<const uint8_t> packed, uint64_t raw_bytes, uint32_t step);
+  bool open(std::vector<uint8_t>* packed, uint64_t raw_bytes, uint32_t step);
 
   // Calls visit(const IndexLife&) for all that were live at some cut. False: the block makes no
   // sense.

@@ -445,6 +445,96 @@ TEST(Index, TellsLivesAsALookAtAllEventsDoes) {
   EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
 }
 
+// Of exact sizes, and slice by slice.
+struct SizesTold : HeapObserver {
+  using Key = std::tuple<uint32_t, ImageId, uint64_t>;  // The step, the image, the size.
+  IndexTimes times;
+  std::map<Key, int64_t> live;
+  std::map<Key, uint64_t> calls;
+
+  explicit SizesTold(const IndexTimes& cut) : times(cut) {}
+  Key key(uint64_t tick, ImageId image, const Block& block) const {
+    return {times.step_of(tick), image, block.size};
+  }
+  void made(ImageId image, const Block& block, const wire::Event&, bool) override {
+    live[key(block.born_tick, image, block)] += static_cast<int64_t>(block.size);
+    ++calls[key(block.born_tick, image, block)];
+  }
+  void changed(ImageId image, const Block& before, const Block& now, const wire::Event&,
+               bool) override {
+    live[key(now.born_tick, image, before)] -= static_cast<int64_t>(before.size);
+    live[key(now.born_tick, image, now)] += static_cast<int64_t>(now.size);
+    ++calls[key(now.born_tick, image, now)];
+  }
+  void gone(ImageId image, const Block& block, End, const wire::Event& event, bool) override {
+    live[key(event.tick, image, block)] -= static_cast<int64_t>(block.size);
+  }
+};
+
+TEST(Index, TellsSizesAsALookAtAllEventsDoes) {
+  int asked = 0, answered = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    Recording recording(seed, 120, seed % 4 != 0);
+    File file(seed);
+    build(recording, file.path);
+    auto index = open_index(file.path, kStamp, times_of(recording));
+    ASSERT_TRUE(index);
+    const std::vector<IndexFacts::Size>& sizes = index->facts().sizes;
+    ASSERT_FALSE(sizes.empty());
+    if (seed % 4 != 0) {  // What comes late is counted when it comes.
+      SizesTold expected(times_of(recording)), told(times_of(recording));
+      Heap heap;
+      heap.add_observer(&expected);
+      recording.play(&heap);
+      for (uint32_t step = 0; step < IndexTimes::kSteps; ++step)
+        ASSERT_TRUE(index->cover_sizes(step, step + 1, [&](const IndexEntry& entry) {
+          SizesTold::Key key = {step, sizes[entry.cell].image, sizes[entry.cell].size};
+          told.live[key] += entry.live_bytes;
+          told.calls[key] += entry.allocations + entry.reallocations;
+        }));
+      std::erase_if(told.calls, [](const auto& step) { return step.second == 0; });
+      ASSERT_EQ(told.calls, expected.calls) << "seed " << seed;
+      ASSERT_EQ(told.live, expected.live) << "seed " << seed;
+    }
+    for (int round = 0; round < 40; ++round) {
+      Question q = any_question(&recording, index->facts());
+      ++asked;
+      std::optional<Index::Steps> steps = index->steps_of(q.window);
+      std::vector<bool> selected = index->selected(recording.tables, q.selection);
+      if (!steps || selected.empty()) continue;
+      ++answered;
+      TallyOptions by_size;
+      by_size.by_size = by_size.exact_size = true;
+      by_size.by_stack = false;
+      using Amounts = std::array<uint64_t, 6>;
+      std::map<std::pair<ImageId, uint64_t>, Amounts> expected, told;
+      auto accounts = direct(recording, q.selection, q.window, by_size);
+      accounts->tally().for_each_row([&](const Row& row) {
+        const Counts& a = row.amounts;
+        expected[{row.image, row.size}] = {a.allocations, a.reallocations, a.allocated_bytes,
+                                           a.live_bytes,  a.live_blocks,   a.peak_bytes};
+      });
+      std::vector<IndexEntry> sums;
+      ASSERT_TRUE(index->sum_sizes(q.selection, q.window, *steps, &sums));
+      for (size_t i = 0; i < sums.size(); ++i) {
+        const IndexEntry& a = sums[i];
+        Amounts amounts = {a.allocations,
+                           a.reallocations,
+                           a.allocated_bytes,
+                           static_cast<uint64_t>(a.live_bytes),
+                           static_cast<uint64_t>(a.live_blocks),
+                           static_cast<uint64_t>(a.peak_bytes)};
+        if (selected[raw(sizes[i].image) - 1] && amounts != Amounts{})
+          told[{sizes[i].image, sizes[i].size}] = amounts;
+      }
+      std::erase_if(expected, [](const auto& row) { return row.second == Amounts{}; });
+      ASSERT_EQ(told, expected) << "seed " << seed << ", round " << round << ", from "
+                                << q.window.from_tick << " to " << q.window.to_tick;
+    }
+  }
+  EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
+}
+
 // Each image's stacks as rows, or some of their cells, whatever moments are kept and however far
 // that has come.
 TEST(IndexSums, AnswersAsTheIndexDoes) {
@@ -649,7 +739,7 @@ TEST(IndexBlock, GivesBackWhatWasWritten) {
     }
     PackedBlock packed = writer.finish();
     IndexBlockReader reader;
-    ASSERT_TRUE(reader.open(packed.bytes, packed.raw_bytes, own));
+    ASSERT_TRUE(reader.open(&packed.bytes, packed.raw_bytes, own));
     std::vector<IndexEntry> read;
     EXPECT_TRUE(reader.for_each(cell + 1, [&](const IndexEntry& e) { read.push_back(e); }));
     if (!in_order) std::ranges::sort(read, {}, &IndexEntry::cell);

@@ -28,6 +28,7 @@ namespace malloscope::analyze {
 // A window of an index.
 struct IndexedWindow {
   Index& index;
+  Window window;
   Index::Steps steps;        // See Index::parting_steps_of.
   Reading& reading;          // With the window's totals and rows.
   const Query& query;        // As View::prepare has it.
@@ -65,6 +66,8 @@ class View {
   // Instead of attach() and a look at all events, before answer(): what it would have seen. False:
   // an index does not tell it. Whether its rows are needed then, or its totals will do.
   virtual bool needs_rows() const { return false; }
+  // Whether sizes have to be asked for that an index tells apart in cells: powers of two.
+  virtual bool needs_classes() const { return true; }
   virtual bool restore(const IndexedWindow& from) {
     (void)from;
     return false;
