@@ -752,6 +752,21 @@ TEST(IndexBlock, GivesBackWhatWasWritten) {
                          x.live_bytes, x.live_blocks, x.peak_bytes, x.own_peak_bytes));
     }
     EXPECT_FALSE(reader.for_each(cell, [](const IndexEntry&) {}));  // The last is out of range.
+    std::vector<uint64_t> counts(cell / 64 + 1);
+    for (uint64_t& bits : counts) bits = random();
+    IndexBlockReader::Sum sum, right;
+    ASSERT_TRUE(reader.sum(cell + 1, counts, &sum));
+    for (const IndexEntry& e : entries) {
+      if (!(counts[e.cell / 64] >> e.cell % 64 & 1)) continue;
+      right.allocations += e.allocations;
+      right.allocated_bytes += e.allocated_bytes;
+      right.live_bytes += static_cast<uint64_t>(e.live_bytes);
+      right.live_blocks += static_cast<uint64_t>(e.live_blocks);
+    }
+    EXPECT_EQ(
+        std::tie(sum.allocations, sum.allocated_bytes, sum.live_bytes, sum.live_blocks),
+        std::tie(right.allocations, right.allocated_bytes, right.live_bytes, right.live_blocks));
+    EXPECT_FALSE(reader.sum(cell, counts, &sum));
   }
 }
 
