@@ -313,8 +313,13 @@ bool Explorer::with_view(View* view, const Query& query, const std::function<voi
       view->needs_rows() ? index_->answer(tables, query.selection, *window, tally)
                          : index_->totals(tables, query.selection, *window, tally);
   if (!accounts) return false;
-  IndexedWindow from = {*index_,   *window, *steps,
-                        *reading_, query,   index_->selected(tables, query.selection)};
+  IndexedWindow from = {*index_,
+                        *sums_,
+                        *window,
+                        *steps,
+                        *reading_,
+                        query,
+                        index_->selected(tables, query.selection)};
   OtherAccounts others(reading_.get(), std::move(accounts));
   if (!view->restore(from)) return false;
   ask(reading_.get());

@@ -70,6 +70,14 @@ struct IndexFacts {
     uint64_t size = 0;
   };
 
+  // How many blocks of a thread another, or it itself, freed in a step.
+  struct Freed {
+    uint32_t step = 0;
+    ImageId image = ImageId::kNone;
+    ThreadId maker = ThreadId::kNone, freer = ThreadId::kNone;
+    uint64_t blocks = 0, bytes = 0;
+  };
+
   IndexTimes times;
   uint64_t events = 0;     // As Tables::events.
   uint64_t last_tick = 0;  // As Heap::last_tick().
@@ -81,6 +89,8 @@ struct IndexFacts {
   std::vector<Straddler> straddlers;       // By the step in which they were freed.
   PhasePaths phases;                       // What the cells' strands mean.
   std::vector<Size> sizes;                 // None if there are too many.
+  std::vector<Freed> freed;                // By step.
+  bool knows_freed = true;                 // Else there would be too many.
 };
 
 // All that is in totals, for sums and differences of everything.

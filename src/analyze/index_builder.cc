@@ -16,6 +16,7 @@ namespace {
 constexpr uint32_t kMostCells = 50'000'000;
 // Of more sizes than these nobody wants a list; and each step could have all of them.
 constexpr size_t kMostSizes = 1 << 16, kSmallSizes = 4096;
+constexpr size_t kMostFreed = 1 << 20;  // All of them are in memory.
 constexpr unsigned kClassBits = 7;
 constexpr size_t kAtOnce = 64;
 
@@ -411,6 +412,31 @@ void IndexBuilder::tell_packed() {
         sink_(packed.level, packed.number + i, std::move(packed.packed[i]));
 }
 
+void IndexBuilder::count_freed(ImageState& image, ThreadId maker, ThreadId freer, uint64_t bytes) {
+  if (raw(maker) >= image.freed.size()) image.freed.resize(raw(maker) + size_t{1});
+  std::vector<IndexFacts::Freed>& by = image.freed[raw(maker)];
+  auto found = std::ranges::find(by, freer, &IndexFacts::Freed::freer);
+  if (found == by.end()) {
+    by.emplace_back().freer = freer;
+    found = by.end() - 1;
+  }
+  ++found->blocks;
+  found->bytes += bytes;
+}
+
+void IndexBuilder::close_freed(ImageState& image, ImageId id) {
+  for (uint32_t maker = 0; maker < image.freed.size(); ++maker)
+    for (IndexFacts::Freed& freed : image.freed[maker]) {
+      if (freed.blocks == 0) continue;
+      if (facts_.freed.size() < kMostFreed)
+        facts_.freed.push_back(
+            {step_, id, ThreadId{maker}, freed.freer, freed.blocks, freed.bytes});
+      else
+        facts_.knows_freed = false;
+      freed.blocks = freed.bytes = 0;
+    }
+}
+
 void IndexBuilder::gone(ImageId id, const Block& block, End how, const wire::Event& event) {
   ImageState& image = images_[raw(id)];
   Cell& cell = touch_cell(id, image, block);
@@ -424,6 +450,7 @@ void IndexBuilder::gone(ImageId id, const Block& block, End how, const wire::Eve
     if (uint32_t made = image.made_in[raw(thread_of(block.strand))]; made != step_)
       facts_.straddlers.push_back({place, made, step_});
   }
+  if (how != End::kLost) count_freed(image, thread_of(block.strand), event.thread, block.size);
   end_life(id, block, place, event.tick,
            how == End::kLost ? IndexLife::kHeld | IndexLife::kLived : IndexLife::kAll,
            origins_.take(id, block), event.thread, &lives_);
@@ -475,6 +502,7 @@ void IndexBuilder::close_step() {
     Totals now = heap_.totals(ImageId{i});
     facts_.image_steps.push_back({step_, ImageId{i}, difference(now, image.before), image.peak});
     image.before = now;
+    close_freed(image, ImageId{i});
   }
   if (facts_.several_processes)
     for (uint32_t i : touched_processes_)
@@ -558,6 +586,7 @@ bool IndexBuilder::finish(const trace::Tables& tables) {
   for (size_t i = 0; i < tables.images.size(); ++i) facts_.images[i].pid = tables.images[i].pid;
   close_step();
   if (facts_.sizes.size() > kMostSizes) facts_.sizes.clear();
+  if (!facts_.knows_freed) facts_.freed.clear();
   for (size_t i = 0; i < facts_.images.size(); ++i)
     facts_.images[i].is_odd |= heap_.is_reallocating(tables.images[i].id);
   heap_.finish();

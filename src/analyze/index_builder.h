@@ -88,6 +88,8 @@ class IndexBuilder : public trace::Listener {
     // The cell of a size, + 1: of small ones by size.
     std::vector<uint32_t> small_sizes;
     std::unordered_map<uint64_t, uint32_t> large_sizes;
+    // By the thread that made them: who freed how many in the present step. Few free others'.
+    std::vector<std::vector<IndexFacts::Freed>> freed;
   };
 
   using End = HeapObserver::End;
@@ -111,6 +113,8 @@ class IndexBuilder : public trace::Listener {
   void changed(ImageId id, const Block& before, const Block& now, uint64_t tick);
   void gone(ImageId id, const Block& block, End how, const wire::Event& event);
   void left(ImageId id, const BlockTable& live);
+  void count_freed(ImageState& image, ThreadId maker, ThreadId freer, uint64_t bytes);
+  void close_freed(ImageState& image, ImageId id);
 
   ImageState& state_of(ImageId image);
   void touch(ImageState& image, ImageId id);

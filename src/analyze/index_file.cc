@@ -190,6 +190,10 @@ void visit(IndexFacts::Straddler& block, V& v) {
   v(block.cell), v(block.made), v(block.freed);
 }
 template <typename V>
+void visit(IndexFacts::Freed& freed, V& v) {
+  v(freed.step), v(freed.image), v(freed.maker), v(freed.freer), v(freed.blocks), v(freed.bytes);
+}
+template <typename V>
 void visit(IndexFacts::Size& size, V& v) {
   v(size.image), v(size.size);
 }
@@ -219,7 +223,7 @@ void visit(Directory& d, V& v) {
   v.list(d.facts.process_steps), v.list(d.facts.straddlers), v.list(d.cells);
   v.list(d.places.steps), v.list(d.places.groups), v.list(d.places.lives);
   v.list(d.places.survivors), v.list(d.facts.phases.paths), v(d.facts.phases.complete);
-  v.list(d.facts.sizes), v.list(d.places.sizes);
+  v.list(d.facts.sizes), v.list(d.places.sizes), v.list(d.facts.freed), v(d.facts.knows_freed);
   visit(d.places.whole, v);
 }
 
@@ -233,6 +237,7 @@ bool is_sound(const Directory& d) {
          d.places.lives.size() == kLives && d.places.sizes.size() == IndexTimes::kSteps &&
          d.cells.size() <= UINT32_MAX &&
          std::ranges::all_of(d.facts.sizes, [&](const auto& size) { return known(size.image); }) &&
+         std::ranges::all_of(d.facts.freed, [&](const auto& here) { return known(here.image); }) &&
          std::all_of(d.facts.image_steps.begin(), d.facts.image_steps.end(),
                      [&](const auto& here) { return known(here.image) && step_known(here); }) &&
          std::all_of(d.facts.process_steps.begin(), d.facts.process_steps.end(), step_known) &&
