@@ -497,8 +497,14 @@ Explorer::Treeing Explorer::tree(const Question& question) {
 std::vector<uint64_t> Explorer::self_by_node(const Tree& tree, const Amounted& amounts,
                                              Metric metric) const {
   std::vector<uint64_t> self(tree.tree->nodes().size());
-  for (size_t row = 0; row < rows_.size(); ++row)
-    if (tree.node_of_row[row] != kNobody) self[tree.node_of_row[row]] += amounts.value(row, metric);
+  auto add = [&](const std::vector<uint64_t>& by_row) {
+    for (size_t row = 0; row < rows_.size(); ++row)
+      if (tree.node_of_row[row] != kNobody) self[tree.node_of_row[row]] += by_row[row];
+  };
+  IndexSums::Wanted parts = parts_of(metric);
+  if (!amounts.timed.empty()) add(amounts.timed);
+  for (size_t part = 0; part < IndexSums::kAmounts; ++part)
+    if (parts[part]) add(amounts.counted[part]);
   return self;
 }
 

@@ -115,9 +115,10 @@ class ThreadsView : public View, public HeapObserver {
           add(here.image, here.maker, here.freer, {here.blocks, here.bytes});
       return true;
     }
-    // By maker, and by whom else.
-    struct Half {
-      std::vector<Freed> own;
+    // By maker, and by whom else. Not in a cache line with what the other half adds to.
+    struct alignas(64) Own : Freed {};
+    struct alignas(64) Half {
+      std::vector<Own> own;
       std::map<std::pair<size_t, ThreadId>, Freed> others;
     };
     Half halves[2];
@@ -126,8 +127,9 @@ class ThreadsView : public View, public HeapObserver {
       uint32_t group = group_of[life.cell];
       if (group == kNobody || !(life.roles & IndexLife::kFreed)) return;
       size_t maker = groups[group].maker;
-      (life.by_maker ? halves[half].own[maker] : halves[half].others[{maker, life.freer}]) +=
-          Freed{life.blocks, life.bytes};
+      Freed& freed =
+          life.by_maker ? halves[half].own[maker] : halves[half].others[{maker, life.freer}];
+      freed += {life.blocks, life.bytes};
     });
     for (const Half& half : halves) {
       for (size_t i = 0; i < makers.size(); ++i)
