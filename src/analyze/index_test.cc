@@ -154,6 +154,7 @@ struct Recording {
                   : pick(50) == 0 && !blocks.empty() ? blocks[0]
                                                      : new_address(next);
       e.size = pick(8) == 0 ? 0 : 1ULL << pick(12) | pick(100);
+      if (pick(40) == 0) e.size <<= 30;  // More than 32 bits can tell.
       if (e.address != 0) blocks.push_back(e.address);
       newest_thread_ = e.thread;
     } else if (what < 16) {
@@ -353,7 +354,13 @@ struct LivesTold : HeapObserver {
   uint64_t from_tick = 0;
   Origins origins;
   std::map<std::string, uint64_t> sums;
+  using Pair = std::tuple<ImageId, ThreadId, ThreadId>;  // Who freed whose.
+  std::map<Pair, std::pair<uint64_t, uint64_t>> freed;
 
+  void add_freed(const Pair& pair, uint64_t blocks, uint64_t bytes) {
+    freed[pair].first += blocks;
+    freed[pair].second += bytes;
+  }
   static std::string cell(ImageId image, const Block& block) {
     return fmt::format("{} {} {} {}", raw(image), raw(block.stack), raw(block.strand),
                        size_class(block.size));
@@ -379,8 +386,9 @@ struct LivesTold : HeapObserver {
       uint64_t& longest = sums["longest " + cell(image, origin)];
       longest = std::max(longest, ticks);
     }
-    if (counts && how != End::kLost)
-      add(fmt::format("freed {} by {}", cell(image, block), raw(event.thread)), 1, block.size);
+    if (!counts || how == End::kLost) return;
+    add(fmt::format("freed {} by {}", cell(image, block), raw(event.thread)), 1, block.size);
+    add_freed({image, thread_of(block.strand), event.thread}, 1, block.size);
   }
   void left(ImageId image, const BlockTable& live) override {
     live.for_each([&](const Block& block) {
@@ -435,6 +443,11 @@ TEST(Index, TellsLivesAsALookAtAllEventsDoes) {
         if ((life.roles & IndexLife::kLived) && life.born >= steps->first)
           told.add("left " + cell_of(life), life.blocks, life.bytes);
       }));
+      ASSERT_TRUE(index->facts().knows_freed);
+      for (const IndexFacts::Freed& here : index->facts().freed)
+        if (here.step >= steps->first && here.step <= steps->last)
+          told.add_freed({here.image, here.maker, here.freer}, here.blocks, here.bytes);
+      ASSERT_EQ(told.freed, expected.freed) << "seed " << seed;
       for (const auto& [what, sum] : expected.sums)
         ASSERT_EQ(told.sums[what], sum) << what << ", seed " << seed << ", from "
                                         << window.from_tick << " to " << window.to_tick;
