@@ -17,9 +17,9 @@
 namespace malloscope::analyze {
 namespace {
 
-// What sums may keep: of everything, and of the part of the cells that was asked about last. All
-// that a server needs for a hundred million events of a million stacks is to fit into 2 GiB.
-constexpr size_t kBytesOfAllSums = size_t{384} << 20, kBytesOfSomeSums = size_t{192} << 20;
+// What sums may keep. All that a server needs for a hundred million events of a million stacks is
+// to fit into 2 GiB.
+constexpr size_t kBytesOfSums = size_t{512} << 20;
 
 // Words can have anything in them but this.
 constexpr char kEnd = '\0';
@@ -228,8 +228,7 @@ Result<std::unique_ptr<Explorer>> Explorer::open(const std::string& path, const 
   if (explorer->index_) {
     for (const IndexCell& cell : explorer->index_->cells())
       explorer->row_of_cell_.push_back(explorer->row_of(cell.image, cell.stack));
-    explorer->all_sums_ = std::make_unique<IndexSums>(
-        explorer->index_.get(), explorer->row_of_cell_, explorer->rows_.size(), kBytesOfAllSums);
+    explorer->sums_ = std::make_unique<IndexSums>(explorer->index_.get(), kBytesOfSums);
   }
   return explorer;
 }
@@ -243,18 +242,17 @@ uint32_t Explorer::row_of(ImageId image, StackId stack) const {
 void Explorer::make_room() {
   constexpr size_t kManyRows = 100'000;
   if (rows_.size() < kManyRows) return;
-  some_sums_.clear();
   all_amounts_.clear();
   amounts_.clear();
 }
 
-bool Explorer::prepare() { return all_sums_ && all_sums_->prepare(); }
+bool Explorer::prepare() { return sums_ && sums_->prepare(); }
 
-IndexSums& Explorer::sums_of(const Question& question) {
+const std::vector<uint32_t>& Explorer::rows_of_cells(const Question& question) {
   const Query& query = question.query;
-  if (is_about_all_cells(query)) return *all_sums_;
+  if (is_about_all_cells(query)) return row_of_cell_;
   std::string key = cells_key(question.words);
-  if (auto* kept = some_sums_.find(key)) return **kept;
+  if (const std::vector<uint32_t>* kept = some_cells_.find(key)) return *kept;
   unsigned smallest = size_class(query.tally.min_size);
   unsigned largest = size_class(query.tally.max_size);
   StrandSelector strands(reading_->tables(), index_->facts().phases, query);
@@ -266,8 +264,7 @@ IndexSums& Explorer::sums_of(const Question& question) {
                   cell.size_class <= largest && strands.selects(cell.image, cell.strand);
     if (!counts) row_of_cell[i] = kNobody;
   }
-  return *some_sums_.keep(key, std::make_unique<IndexSums>(index_.get(), std::move(row_of_cell),
-                                                           rows_.size(), kBytesOfSomeSums));
+  return some_cells_.keep(key, std::move(row_of_cell));
 }
 
 std::optional<Window> Explorer::window_in_index(const Query& query) const {
@@ -288,8 +285,8 @@ bool Explorer::from_index(const Question& question, Wanted wanted, Amounted* fou
   std::optional<Index::Steps> steps = index_->steps_of(*window);
   if (!steps) return false;
   IndexSums::Wanted parts = wanted == Wanted::kAll ? IndexSums::all() : parts_of(question.metric);
-  if (!sums_of(question).sum(query.selection, *window, *steps, parts, &found->counted))
-    return false;
+  IndexSums::Rows rows = {rows_of_cells(question), rows_.size()};
+  if (!sums_->sum(query.selection, *window, *steps, parts, rows, &found->counted)) return false;
   found->peak = index_->course(query.selection, *window, *steps).peak;
   return true;
 }
@@ -307,7 +304,7 @@ bool Explorer::with_leaks(const Query& query, const std::function<void(Reading*)
 
 bool Explorer::with_view(View* view, const Query& query, const std::function<void(Reading*)>& ask) {
   std::optional<Window> window = window_in_index(query);
-  if (!window || !Index::suits(query.tally)) return false;
+  if (!window || (view->needs_classes() && !Index::suits(query.tally))) return false;
   std::optional<Index::Steps> steps = index_->parting_steps_of(*window);
   if (!steps) return false;
   const trace::Tables& tables = reading_->tables();
@@ -316,7 +313,12 @@ bool Explorer::with_view(View* view, const Query& query, const std::function<voi
       view->needs_rows() ? index_->answer(tables, query.selection, *window, tally)
                          : index_->totals(tables, query.selection, *window, tally);
   if (!accounts) return false;
-  IndexedWindow from = {*index_, *steps, *reading_, query,
+  IndexedWindow from = {*index_,
+                        *sums_,
+                        *window,
+                        *steps,
+                        *reading_,
+                        query,
                         index_->selected(tables, query.selection)};
   OtherAccounts others(reading_.get(), std::move(accounts));
   if (!view->restore(from)) return false;
@@ -426,7 +428,7 @@ std::vector<bool> Explorer::asked_rows(const Question& question) {
 }
 
 std::vector<uint32_t> Explorer::asked_cells(const Question& question) {
-  std::vector<uint32_t> rows = sums_of(question).row_of_cell();
+  std::vector<uint32_t> rows = rows_of_cells(question);
   const std::vector<bool> meant = asked_rows(question);
   for (uint32_t& row : rows)
     if (row != kNobody && !meant[row]) row = kNobody;
@@ -495,8 +497,14 @@ Explorer::Treeing Explorer::tree(const Question& question) {
 std::vector<uint64_t> Explorer::self_by_node(const Tree& tree, const Amounted& amounts,
                                              Metric metric) const {
   std::vector<uint64_t> self(tree.tree->nodes().size());
-  for (size_t row = 0; row < rows_.size(); ++row)
-    if (tree.node_of_row[row] != kNobody) self[tree.node_of_row[row]] += amounts.value(row, metric);
+  auto add = [&](const std::vector<uint64_t>& by_row) {
+    for (size_t row = 0; row < rows_.size(); ++row)
+      if (tree.node_of_row[row] != kNobody) self[tree.node_of_row[row]] += by_row[row];
+  };
+  IndexSums::Wanted parts = parts_of(metric);
+  if (!amounts.timed.empty()) add(amounts.timed);
+  for (size_t part = 0; part < IndexSums::kAmounts; ++part)
+    if (parts[part]) add(amounts.counted[part]);
   return self;
 }
 

@@ -184,8 +184,8 @@ class Explorer {
   const std::vector<bool>& asked(const Question& question);
   // By cell: the row, if the question is about the cell and about the row's stack; else kNobody.
   std::vector<uint32_t> asked_cells(const Question& question);
-  // Sums of the cells that the question's words on processes, threads and sizes mean.
-  IndexSums& sums_of(const Question& question);
+  // By cell: the row, if the question's words on processes, threads and sizes mean the cell.
+  const std::vector<uint32_t>& rows_of_cells(const Question& question);
 
   std::string path_;
   trace::Overview overview_;
@@ -194,8 +194,8 @@ class Explorer {
   std::vector<RowId> rows_;
   std::vector<std::vector<uint32_t>> row_of_;  // By image and stack.
   std::vector<uint32_t> row_of_cell_;
-  std::unique_ptr<IndexSums> all_sums_;
-  Latest<std::unique_ptr<IndexSums>> some_sums_{1};
+  std::unique_ptr<IndexSums> sums_;
+  Latest<std::vector<uint32_t>> some_cells_{1};
   Latest<Amounting> all_amounts_{3}, amounts_{3};
   Latest<std::vector<bool>> asked_{4};
   Latest<Treeing> trees_{2};

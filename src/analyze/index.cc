@@ -59,10 +59,11 @@ bool Index::is_gone(ImageId id, const Course& course, Steps steps) const {
   return image.ended < course.peak_step;
 }
 
-bool Index::sum(const Course& course, Steps steps, std::vector<IndexEntry>* cells) {
+template <typename Cover, typename ImageOf>
+bool Index::sum(const Course& course, Steps steps, Cover&& cover, ImageOf&& image_of,
+                std::vector<IndexEntry>* cells) const {
   auto [first, last] = steps;
   std::vector<IndexEntry>& sums = *cells;
-  sums.assign(cells_.size(), {});
   auto add_live = [&](const IndexEntry& entry) {
     add_to(&sums[entry.cell].live_bytes, entry.live_bytes);
     add_to(&sums[entry.cell].live_blocks, entry.live_blocks);
@@ -83,7 +84,7 @@ bool Index::sum(const Course& course, Steps steps, std::vector<IndexEntry>* cell
   uint32_t peak = begins_with_peak ? first : course.peak_step;
   if (!cover(0, first, add_live) || !cover(first, peak, add)) return false;
   for (size_t i = 0; i < sums.size(); ++i) {
-    bool gone = is_gone(cells_[i].image, course, steps);
+    bool gone = is_gone(image_of(i), course, steps);
     sums[i].peak_bytes = gone ? 0 : sums[i].live_bytes;
     sums[i].own_peak_bytes = gone;  // Here: that nothing is to be added.
   }
@@ -91,9 +92,29 @@ bool Index::sum(const Course& course, Steps steps, std::vector<IndexEntry>* cell
                               : cover(peak, peak + 1, add_peak) && cover(peak + 1, last + 1, add);
   for (IndexEntry& sum : sums)
     if (sum.own_peak_bytes) sum.peak_bytes = 0;
-  for_each_straddler(steps,
-                     [&](uint32_t cell, uint32_t blocks) { sums[cell].temporary -= blocks; });
   return all;
+}
+
+bool Index::sum(const Course& course, Steps steps, std::vector<IndexEntry>* cells) {
+  cells->assign(cells_.size(), {});
+  auto changes = [&](uint32_t first, uint32_t end, auto&& visit) {
+    return cover(first, end, visit);
+  };
+  auto image_of = [&](size_t cell) { return cells_[cell].image; };
+  if (!sum(course, steps, changes, image_of, cells)) return false;
+  for_each_straddler(steps,
+                     [&](uint32_t cell, uint32_t blocks) { (*cells)[cell].temporary -= blocks; });
+  return true;
+}
+
+bool Index::sum_sizes(Selection selection, Window window, Steps steps,
+                      std::vector<IndexEntry>* sizes) {
+  sizes->assign(facts_.sizes.size(), {});
+  auto changes = [&](uint32_t first, uint32_t end, auto&& visit) {
+    return cover_sizes(first, end, visit);
+  };
+  auto image_of = [&](size_t size) { return facts_.sizes[size].image; };
+  return sum(course(selection, window, steps), steps, changes, image_of, sizes);
 }
 
 std::optional<PackedBlock> Index::pack_whole() {

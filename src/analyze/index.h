@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -64,6 +65,20 @@ struct IndexFacts {
     uint32_t blocks = 1;  // What one of a sample stands for.
   };
 
+  // Cells of another kind: what blocks of one size became, whoever allocated them.
+  struct Size {
+    ImageId image = ImageId::kNone;
+    uint64_t size = 0;
+  };
+
+  // How many blocks of a thread another, or it itself, freed in a step.
+  struct Freed {
+    uint32_t step = 0;
+    ImageId image = ImageId::kNone;
+    ThreadId maker = ThreadId::kNone, freer = ThreadId::kNone;
+    uint64_t blocks = 0, bytes = 0;
+  };
+
   IndexTimes times;
   uint64_t events = 0;     // As Tables::events.
   uint64_t last_tick = 0;  // As Heap::last_tick().
@@ -74,6 +89,9 @@ struct IndexFacts {
   std::vector<ProcessStep> process_steps;  // By step.
   std::vector<Straddler> straddlers;       // By the step in which they were freed.
   PhasePaths phases;                       // What the cells' strands mean.
+  std::vector<Size> sizes;                 // None if there are too many.
+  std::vector<Freed> freed;                // By step.
+  bool knows_freed = true;                 // Else there would be too many.
 };
 
 // All that is in totals, for sums and differences of everything.
@@ -96,10 +114,12 @@ class IndexBlocks {
   // nullptr: nothing happened, or the block is damaged, which `damaged` tells.
   virtual IndexBlockReader* step(uint32_t step) = 0;
   virtual IndexBlockReader* group(uint32_t group) = 0;
+  // As step(), but the cells are IndexFacts::sizes.
+  virtual IndexBlockReader* sizes(uint32_t step) = 0;
   // All steps together; the shares of the peak are whole, those of the whole recording.
   virtual IndexBlockReader* whole() = 0;
-  // What ended in a step, and part `part` of what never did.
-  virtual IndexLivesReader* lives(uint32_t step) = 0;
+  // What ended in a step and reached so far, and part `part` of what never ended.
+  virtual IndexLivesReader* lives(uint32_t step, uint32_t reach) = 0;
   virtual IndexLivesReader* survivors(size_t part) = 0;
   virtual size_t survivor_parts() const = 0;
   virtual bool damaged() const = 0;
@@ -179,6 +199,18 @@ class Index {
     }
     return true;
   }
+  // The same of sizes.
+  template <typename Visit>
+  bool cover_sizes(uint32_t first, uint32_t end, Visit&& visit) {
+    for (uint32_t step = first; step < end; ++step) {
+      IndexBlockReader* block = blocks_->sizes(step);
+      if (block ? !block->for_each(facts_.sizes.size(), visit) : blocks_->damaged()) return false;
+    }
+    return true;
+  }
+  // The amounts of all sizes in a window, but for temporary blocks. False: a block is damaged.
+  bool sum_sizes(Selection selection, Window window, Steps steps, std::vector<IndexEntry>* sizes);
+
   // Calls visit(const IndexLife&) for all blocks that were live at the end of step `last`: those
   // that ended later, or never.
   template <typename Visit>
@@ -191,8 +223,11 @@ class Index {
       return lives ? lives->for_each_straddler(facts_.times, cells_.size(), if_born)
                    : !blocks->damaged();
     };
-    for (uint32_t step = last + 1; step < IndexTimes::kSteps; ++step)
-      if (!show(blocks->lives(step))) return false;
+    for (uint32_t reach = 1; reach < kReaches; ++reach) {
+      uint32_t end = std::min(last + (1u << 2 * reach), IndexTimes::kSteps);
+      for (uint32_t step = last + 1; step < end; ++step)
+        if (!show(blocks->lives(step, reach))) return false;
+    }
     for (size_t part = 0; part < blocks->survivor_parts(); ++part)
       if (!show(blocks->survivors(part))) return false;
     return true;
@@ -200,13 +235,14 @@ class Index {
   // For all that ended in steps from `first` to before `end`. `blocks`: see cover().
   template <typename Visit>
   bool for_each_ended(IndexBlocks* blocks, uint32_t first, uint32_t end, Visit&& visit) const {
-    for (uint32_t step = first; step < end; ++step) {
-      const IndexLivesReader* lives = blocks->lives(step);
-      if (lives ? !lives->for_each_inner(cells_.size(), visit) ||
-                      !lives->for_each_straddler(facts_.times, cells_.size(), visit)
-                : blocks->damaged())
-        return false;
-    }
+    for (uint32_t step = first; step < end; ++step)
+      for (uint32_t reach = 0; reach < kReaches; ++reach) {
+        const IndexLivesReader* lives = blocks->lives(step, reach);
+        if (lives ? !lives->for_each_inner(cells_.size(), visit) ||
+                        !lives->for_each_straddler(facts_.times, cells_.size(), visit)
+                  : blocks->damaged())
+          return false;
+      }
     return true;
   }
   // Calls visit(cell, blocks) for every temporary block that was freed in these steps but made
@@ -224,6 +260,11 @@ class Index {
 
  private:
   bool sum(const Course& course, Steps steps, std::vector<IndexEntry>* cells);
+  // Of cells of either kind: cover(first, end, visit) shows their changes, image_of(cell) tells
+  // their image.
+  template <typename Cover, typename ImageOf>
+  bool sum(const Course& course, Steps steps, Cover&& cover, ImageOf&& image_of,
+           std::vector<IndexEntry>* sums) const;
   void restore_images(const trace::Tables& tables, Window window, Steps steps,
                       Accounts* accounts) const;
 

@@ -12,7 +12,7 @@
 
 #include <zstd.h>
 
-#include <cstring>
+#include <utility>
 
 #include "base/packing.h"
 
@@ -30,15 +30,14 @@ PackedBlock PackedBlock::of(std::vector<uint8_t> raw) {
   return packed;
 }
 
-bool PackedBlock::unpack(std::span<const uint8_t> packed, uint64_t raw_bytes,
+bool PackedBlock::unpack(std::vector<uint8_t>* packed, uint64_t raw_bytes,
                          std::vector<uint8_t>* raw) {
   if (raw_bytes > kMostRawBytes) return false;
+  bool is_raw = packed->size() == raw_bytes;
+  if (is_raw) std::swap(*packed, *raw);
   raw->resize(raw_bytes + kBehindColumn);
-  if (packed.size() == raw_bytes) {
-    memcpy(raw->data(), packed.data(), packed.size());
-    return true;
-  }
-  size_t size = ZSTD_decompress(raw->data(), raw_bytes, packed.data(), packed.size());
+  if (is_raw) return true;
+  size_t size = ZSTD_decompress(raw->data(), raw_bytes, packed->data(), packed->size());
   return !ZSTD_isError(size) && size == raw_bytes;
 }
 
@@ -127,7 +126,37 @@ PackedBlock IndexBlockWriter::finish() {
   return PackedBlock::of(std::move(raw.result()));
 }
 
-bool IndexBlockReader::open(std::span<const uint8_t> packed, uint64_t raw_bytes, bool own_peaks) {
+// Which cells count cannot be guessed: what does not is added as 0.
+bool IndexBlockReader::sum(uint64_t cells, const std::vector<uint64_t>& counts, Sum* sum) const {
+  auto mask_of = [bits = counts.data()](uint32_t cell) {
+    return 0 - (bits[cell / 64] >> cell % 64 & 1);
+  };
+  for (int kind = 0; kind < IndexBlockWriter::kKinds; ++kind) {
+    uint64_t blocks = 0, bytes = 0;
+    if (!scan(singles_[kind], cells, [&](uint64_t, uint32_t cell, uint64_t size) {
+          uint64_t mask = mask_of(cell);
+          blocks -= mask;
+          bytes += size & mask;
+        }))
+      return false;
+    bool makes = IndexBlockWriter::makes(static_cast<IndexBlockWriter::Kind>(kind));
+    bool frees = IndexBlockWriter::frees(static_cast<IndexBlockWriter::Kind>(kind));
+    sum->allocations += makes ? blocks : 0;
+    sum->allocated_bytes += makes ? bytes : 0;
+    sum->live_blocks += (makes ? blocks : 0) - (frees ? blocks : 0);
+    sum->live_bytes += (makes ? bytes : 0) - (frees ? bytes : 0);
+  }
+  auto add = [&](const IndexEntry& entry) {
+    uint64_t mask = mask_of(entry.cell);
+    sum->allocations += entry.allocations & mask;
+    sum->allocated_bytes += entry.allocated_bytes & mask;
+    sum->live_bytes += static_cast<uint64_t>(entry.live_bytes) & mask;
+    sum->live_blocks += static_cast<uint64_t>(entry.live_blocks) & mask;
+  };
+  return for_each_other(cells, add);
+}
+
+bool IndexBlockReader::open(std::vector<uint8_t>* packed, uint64_t raw_bytes, bool own_peaks) {
   own_peaks_ = own_peaks;
   if (!PackedBlock::unpack(packed, raw_bytes, &raw_)) return false;
   Unpacker in(std::span<const uint8_t>(raw_).first(raw_bytes));

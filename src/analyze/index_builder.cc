@@ -6,6 +6,7 @@
 #include "analyze/index_builder.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace malloscope::analyze {
@@ -13,6 +14,9 @@ namespace malloscope::analyze {
 namespace {
 
 constexpr uint32_t kMostCells = 50'000'000;
+// Of more sizes than these nobody wants a list; and each step could have all of them.
+constexpr size_t kMostSizes = 1 << 16, kSmallSizes = 4096;
+constexpr size_t kMostFreed = 1 << 20;  // All of them are in memory.
 constexpr unsigned kClassBits = 7;
 constexpr size_t kAtOnce = 64;
 
@@ -66,6 +70,7 @@ IndexBuilder::IndexBuilder(const IndexTimes& times, bool several_processes, Sink
     : sink_(std::move(sink)),
       step_writer_(several_processes),
       group_writer_(false),
+      size_writer_(several_processes),
       lives_(facts_.times),
       survivors_(facts_.times) {
   facts_.times = times;
@@ -172,7 +177,7 @@ void IndexBuilder::expect(std::span<const wire::Event> events) {
     __builtin_prefetch(where[i]);
   }
   for (const uint32_t* place : where)
-    if (place && *place != 0) __builtin_prefetch(&states_[*place - 1], 1);
+    if (place && *place != 0) __builtin_prefetch(&stacks_.states[*place - 1], 1);
 }
 
 void IndexBuilder::image_ended(const trace::Image& image) {
@@ -200,7 +205,8 @@ void IndexBuilder::grow_places() {
   places_.assign(std::max<size_t>(1024, places_.size() * 2), 0);
   size_t mask = places_.size() - 1;
   for (uint32_t i = 0; i < cells_.size(); ++i) {
-    size_t at = mix(raw(cells_[i].image), states_[i].stack, states_[i].strand_and_class) & mask;
+    const Cell& cell = stacks_.states[i];
+    size_t at = mix(raw(cells_[i].image), cell.stack, cell.strand_and_class) & mask;
     while (places_[at] != 0) at = (at + 1) & mask;
     places_[at] = i + 1;
   }
@@ -212,12 +218,13 @@ uint32_t IndexBuilder::find_cell(ImageId id, ImageState& image, const Block& blo
   if (stack >= image.latest.size())
     image.latest.resize(std::max(stack + size_t{1}, image.latest.size() * 2));
   uint32_t& latest = image.latest[stack];
-  if (latest != 0 && states_[latest - 1].strand_and_class == strand_and_class) return latest - 1;
+  const std::vector<Cell>& states = stacks_.states;
+  if (latest != 0 && states[latest - 1].strand_and_class == strand_and_class) return latest - 1;
   if ((cells_.size() + 1) * 2 > places_.size()) grow_places();
   size_t mask = places_.size() - 1, at = mix(raw(id), stack, strand_and_class) & mask;
   for (; places_[at] != 0; at = (at + 1) & mask) {
     uint32_t cell = places_[at] - 1;
-    if (states_[cell].stack == stack && states_[cell].strand_and_class == strand_and_class &&
+    if (states[cell].stack == stack && states[cell].strand_and_class == strand_and_class &&
         (images_.size() <= 2 || cells_[cell].image == id)) {  // One image: number 1.
       latest = cell + 1;
       return cell;
@@ -226,16 +233,33 @@ uint32_t IndexBuilder::find_cell(ImageId id, ImageState& image, const Block& blo
   auto cell = static_cast<uint32_t>(cells_.size());
   places_[at] = latest = cell + 1;
   cells_.push_back({id, block.stack, block.strand, size_class(block.size)});
-  Cell& state = states_.emplace_back();
+  Cell& state = stacks_.add(facts_.several_processes);
   state.stack = stack;
   state.strand_and_class = strand_and_class;
   sums_.emplace_back();
-  if (facts_.several_processes) own_peaks_.emplace_back();
-  if (cell % 64 == 0) {
-    touched_.push_back(0);
-    touched_in_group_.push_back(0);
-  }
+  if (cell % 64 == 0) touched_in_group_.push_back(0);
   return cell;
+}
+
+IndexBuilder::Cell& IndexBuilder::Changing::add(bool several_processes) {
+  if (several_processes) own_peaks.emplace_back();
+  if (states.size() % 64 == 0) touched.push_back(0);
+  return states.emplace_back();
+}
+
+uint32_t IndexBuilder::size_cell_of(ImageId id, ImageState& image, uint64_t size) {
+  bool is_small = size < kSmallSizes;
+  if (is_small && size >= image.small_sizes.size()) [[unlikely]]
+    image.small_sizes.resize(std::bit_ceil(size + 1));
+  uint32_t& cell = is_small ? image.small_sizes[size] : image.large_sizes[size];
+  if (cell != 0) [[likely]]
+    return cell - 1;
+  if (facts_.sizes.size() <= kMostSizes) {  // Else it is one that nobody will ask for.
+    facts_.sizes.push_back({id, size});
+    sizes_.add(facts_.several_processes);
+  }
+  cell = static_cast<uint32_t>(facts_.sizes.size());
+  return cell - 1;
 }
 
 uint32_t IndexBuilder::number_of(StrandId strand) {
@@ -254,24 +278,23 @@ uint32_t IndexBuilder::cell_of(ImageId id, ImageState& image, const Block& block
                    number_of(block.strand) << kClassBits | size_class(block.size));
 }
 
-IndexBuilder::Cell& IndexBuilder::touch_cell(ImageId id, ImageState& image, const Block& block) {
-  uint32_t i = cell_of(id, image, block);
-  Cell& cell = states_[i];
+IndexBuilder::Cell& IndexBuilder::touch(Changing& cells, uint32_t i, const ImageState& image) {
+  Cell& cell = cells.states[i];
   if (cell.step != step_) {
     cell.step = step_;
     cell.live_before = cell.live_bytes;
     cell.allocated_bytes = 0;
     cell.allocations = cell.reallocations = cell.temporary = 0;
     cell.live_blocks = 0;
-    set_bit(&touched_, i);
-    any_touched_ = true;
+    set_bit(&cells.touched, i);
+    cells.any_touched = true;
   }
   if (cell.epoch != all_.epoch) {
     cell.at_peak = cell.live_bytes;
     cell.epoch = all_.epoch;
   }
-  if (facts_.several_processes && own_peaks_[i].epoch != processes_[image.process].epoch)
-    own_peaks_[i] = {cell.live_bytes, processes_[image.process].epoch};
+  if (facts_.several_processes && cells.own_peaks[i].epoch != processes_[image.process].epoch)
+    cells.own_peaks[i] = {cell.live_bytes, processes_[image.process].epoch};
   return cell;
 }
 
@@ -292,28 +315,31 @@ void IndexBuilder::made(ImageId id, const Block& block, uint64_t tick) {
   ImageState& image = images_[raw(id)];
   if (image.ended) [[unlikely]]
     facts_.images[raw(id) - 1].is_odd = true;
-  Cell& cell = touch_cell(id, image, block);
-  cell.allocations += count_of(block);
-  cell.live_blocks += static_cast<int32_t>(count_of(block));
-  cell.allocated_bytes += block.bytes();
-  cell.live_bytes += block.bytes();
+  for (Cell* cell : {&touch_cell(id, image, block), &touch_size(id, image, block.size)}) {
+    cell->allocations += count_of(block);
+    cell->live_blocks += static_cast<int32_t>(count_of(block));
+    cell->allocated_bytes += block.bytes();
+    cell->live_bytes += block.bytes();
+    too_much_ |= cell->allocations >= kMostInStep;
+  }
   uint32_t thread = raw(thread_of(block.strand));
   if (thread >= image.made_in.size()) image.made_in.resize(thread + size_t{1});
   image.made_in[thread] = step_;
-  too_much_ |= cell.allocations >= kMostInStep;
   settle(image, block.bytes(), tick);
 }
 
 void IndexBuilder::changed(ImageId id, const Block& before, const Block& now, uint64_t tick) {
   ImageState& image = images_[raw(id)];
-  Cell& from = touch_cell(id, image, before);
-  from.live_blocks -= static_cast<int32_t>(count_of(before));
-  from.live_bytes -= before.bytes();
-  Cell& to = touch_cell(id, image, now);
-  to.live_blocks += static_cast<int32_t>(count_of(now));
-  to.live_bytes += now.bytes();
-  ++to.reallocations;
-  if (now.bytes() > before.bytes()) to.allocated_bytes += now.bytes() - before.bytes();
+  for (Cell* from : {&touch_cell(id, image, before), &touch_size(id, image, before.size)}) {
+    from->live_blocks -= static_cast<int32_t>(count_of(before));
+    from->live_bytes -= before.bytes();
+  }
+  for (Cell* to : {&touch_cell(id, image, now), &touch_size(id, image, now.size)}) {
+    to->live_blocks += static_cast<int32_t>(count_of(now));
+    to->live_bytes += now.bytes();
+    ++to->reallocations;
+    if (now.bytes() > before.bytes()) to->allocated_bytes += now.bytes() - before.bytes();
+  }
   Block origin = origins_.take(id, before);
   origins_.put(id, now, origin);
   if (before.born_tick < facts_.times.begin_of(step_))  // Else nobody could see it live.
@@ -389,22 +415,53 @@ void IndexBuilder::pack_beside() {
 
 void IndexBuilder::tell_packed() {
   if (!packing_.valid()) return;
-  for (ToPack& block : packing_.get()) sink_(block.level, block.number, std::move(block.packed));
+  for (ToPack& packed : packing_.get())
+    for (uint32_t i = 0; i < packed.packed.size(); ++i)
+      if (!packed.packed[i].bytes.empty())
+        sink_(packed.level, packed.number + i, std::move(packed.packed[i]));
+}
+
+void IndexBuilder::count_freed(ImageState& image, const Block& block, ThreadId freer) {
+  ThreadId maker = thread_of(block.strand);
+  if (raw(maker) >= image.freed.size()) image.freed.resize(raw(maker) + size_t{1});
+  std::vector<IndexFacts::Freed>& by = image.freed[raw(maker)];
+  auto found = std::ranges::find(by, freer, &IndexFacts::Freed::freer);
+  if (found == by.end()) {
+    by.emplace_back().freer = freer;
+    found = by.end() - 1;
+  }
+  found->blocks += block.stands_for();
+  found->bytes += block.bytes();
+}
+
+void IndexBuilder::close_freed(ImageState& image, ImageId id) {
+  for (uint32_t maker = 0; maker < image.freed.size(); ++maker)
+    for (IndexFacts::Freed& freed : image.freed[maker]) {
+      if (freed.blocks == 0) continue;
+      if (facts_.freed.size() < kMostFreed)
+        facts_.freed.push_back(
+            {step_, id, ThreadId{maker}, freed.freer, freed.blocks, freed.bytes});
+      else
+        facts_.knows_freed = false;
+      freed.blocks = freed.bytes = 0;
+    }
 }
 
 void IndexBuilder::gone(ImageId id, const Block& block, End how, const wire::Event& event) {
   ImageState& image = images_[raw(id)];
   Cell& cell = touch_cell(id, image, block);
-  cell.live_blocks -= static_cast<int32_t>(count_of(block));
-  cell.live_bytes -= block.bytes();
-  too_much_ |= cell.live_blocks <= -static_cast<int32_t>(kMostInStep);
+  for (Cell* from : {&cell, &touch_size(id, image, block.size)}) {
+    from->live_blocks -= static_cast<int32_t>(count_of(block));
+    from->live_bytes -= block.bytes();
+    too_much_ |= from->live_blocks <= -static_cast<int32_t>(kMostInStep);
+  }
+  auto place = static_cast<uint32_t>(&cell - stacks_.states.data());
   if (how == End::kTemporary) {
     cell.temporary += count_of(block);
     if (uint32_t made = image.made_in[raw(thread_of(block.strand))]; made != step_)
-      facts_.straddlers.push_back(
-          {static_cast<uint32_t>(&cell - states_.data()), made, step_, count_of(block)});
+      facts_.straddlers.push_back({place, made, step_, count_of(block)});
   }
-  auto place = static_cast<uint32_t>(&cell - states_.data());
+  if (how != End::kLost) count_freed(image, block, event.thread);
   end_life(id, block, place, event.tick,
            how == End::kLost ? IndexLife::kHeld | IndexLife::kLived : IndexLife::kAll,
            origins_.take(id, block), event.thread, &lives_);
@@ -424,6 +481,27 @@ void IndexBuilder::advance(uint32_t step) {
   last_image_ = ImageId::kNone;
 }
 
+IndexEntry IndexBuilder::entry_of(const Changing& cells, uint32_t i, ImageId image) const {
+  const Cell& cell = cells.states[i];
+  IndexEntry entry;
+  entry.cell = i;
+  entry.allocations = cell.allocations;
+  entry.reallocations = cell.reallocations;
+  entry.temporary = cell.temporary;
+  entry.allocated_bytes = cell.allocated_bytes;
+  entry.live_bytes = static_cast<int64_t>(cell.live_bytes - cell.live_before);
+  entry.live_blocks = cell.live_blocks;
+  uint64_t peak = cell.epoch == all_.epoch ? cell.at_peak : cell.live_bytes;
+  entry.peak_bytes = static_cast<int64_t>(peak - cell.live_before);
+  if (facts_.several_processes) {
+    const OwnPeak& own_peak = cells.own_peaks[i];
+    uint32_t epoch = processes_[images_[raw(image)].process].epoch;
+    uint64_t own = own_peak.epoch == epoch ? own_peak.bytes : cell.live_bytes;
+    entry.own_peak_bytes = static_cast<int64_t>(own - cell.live_before);
+  }
+  return entry;
+}
+
 void IndexBuilder::close_step() {
   touch(all_);
   IndexFacts::Step& step = facts_.steps[step_];
@@ -435,6 +513,7 @@ void IndexBuilder::close_step() {
     Totals now = heap_.totals(ImageId{i});
     facts_.image_steps.push_back({step_, ImageId{i}, difference(now, image.before), image.peak});
     image.before = now;
+    close_freed(image, ImageId{i});
   }
   if (facts_.several_processes)
     for (uint32_t i : touched_processes_)
@@ -450,30 +529,29 @@ void IndexBuilder::close_step() {
   ended_images_.clear();
   if (lives_.size() > 0)
     to_pack_.push_back({Level::kLives,
-                        step_,
+                        step_ * kReaches,
                         [lives = std::exchange(lives_, IndexLivesWriter(facts_.times)),
                          step = step_]() mutable { return lives.finish(step); },
                         {}});
-  if (!std::exchange(any_touched_, false)) return;
+  auto hand_over = [&](Level level, IndexBlockWriter* writer) {
+    to_pack_.push_back(
+        {level,
+         step_,
+         [full = std::exchange(*writer, IndexBlockWriter(facts_.several_processes))]() mutable {
+           return std::vector{full.finish()};
+         },
+         {}});
+  };
+  if (std::exchange(sizes_.any_touched, false)) {
+    take_bits(&sizes_.touched, &order_);
+    for (uint32_t i : order_) size_writer_.add(entry_of(sizes_, i, facts_.sizes[i].image));
+    hand_over(Level::kSizes, &size_writer_);
+  }
+  if (!std::exchange(stacks_.any_touched, false)) return;
 
-  take_bits(&touched_, &order_);
-  for_each_ahead(order_, states_, sums_, [&](uint32_t i) {
-    const Cell& cell = states_[i];
-    IndexEntry entry;
-    entry.cell = i;
-    entry.allocations = cell.allocations;
-    entry.reallocations = cell.reallocations;
-    entry.temporary = cell.temporary;
-    entry.allocated_bytes = cell.allocated_bytes;
-    entry.live_bytes = static_cast<int64_t>(cell.live_bytes - cell.live_before);
-    entry.live_blocks = cell.live_blocks;
-    uint64_t peak = cell.epoch == all_.epoch ? cell.at_peak : cell.live_bytes;
-    entry.peak_bytes = static_cast<int64_t>(peak - cell.live_before);
-    if (facts_.several_processes) {
-      const Running& process = processes_[images_[raw(cells_[i].image)].process];
-      uint64_t own = own_peaks_[i].epoch == process.epoch ? own_peaks_[i].bytes : cell.live_bytes;
-      entry.own_peak_bytes = static_cast<int64_t>(own - cell.live_before);
-    }
+  take_bits(&stacks_.touched, &order_);
+  for_each_ahead(order_, stacks_.states, sums_, [&](uint32_t i) {
+    IndexEntry entry = entry_of(stacks_, i, cells_[i].image);
     step_writer_.add(entry);
     Sum& sum = sums_[i];
     sum.allocations += entry.allocations;
@@ -484,13 +562,7 @@ void IndexBuilder::close_step() {
     sum.live_blocks += entry.live_blocks;
     set_bit(&touched_in_group_, i);
   });
-  to_pack_.push_back({Level::kStep,
-                      step_,
-                      [writer = std::exchange(
-                           step_writer_, IndexBlockWriter(facts_.several_processes))]() mutable {
-                        return writer.finish();
-                      },
-                      {}});
+  hand_over(Level::kStep, &step_writer_);
   pack_beside();
 }
 
@@ -512,7 +584,7 @@ void IndexBuilder::close_group(uint32_t group) {
     to_pack_.push_back({Level::kGroup,
                         group,
                         [writer = std::exchange(group_writer_, IndexBlockWriter(false))]() mutable {
-                          return writer.finish();
+                          return std::vector{writer.finish()};
                         },
                         {}});
 }
@@ -524,6 +596,8 @@ bool IndexBuilder::finish(const trace::Tables& tables) {
   facts_.images.resize(tables.images.size());
   for (size_t i = 0; i < tables.images.size(); ++i) facts_.images[i].pid = tables.images[i].pid;
   close_step();
+  if (facts_.sizes.size() > kMostSizes) facts_.sizes.clear();
+  if (!facts_.knows_freed) facts_.freed.clear();
   for (size_t i = 0; i < facts_.images.size(); ++i)
     facts_.images[i].is_odd |= heap_.is_reallocating(tables.images[i].id);
   heap_.finish();

@@ -17,8 +17,9 @@ namespace malloscope::analyze {
 
 class IndexBuilder : public trace::Listener {
  public:
-  enum class Level { kStep, kGroup, kLives, kSurvivors };
-  // Told of every block when it is whole; the step, the group or the part.
+  enum class Level { kStep, kGroup, kLives, kSurvivors, kSizes };
+  // Told of every block when it is whole; the step, the group or the part; of lives, their step
+  // times kReaches and their reach.
   using Sink = std::function<void(Level, uint32_t, PackedBlock)>;
 
   // `several_processes`: whether peaks of single processes are to be kept as well.
@@ -53,6 +54,15 @@ class IndexBuilder : public trace::Listener {
     uint64_t bytes = 0;
     uint32_t epoch = 0;
   };
+  // Cells, and what has changed in them.
+  struct Changing {
+    std::vector<Cell> states;
+    std::vector<OwnPeak> own_peaks;  // Beside them, if there are several processes.
+    std::vector<uint64_t> touched;   // A bit for each.
+    bool any_touched = false;
+
+    Cell& add(bool several_processes);
+  };
   struct Sum {  // Of a group; beside cells.
     uint64_t allocations = 0, reallocations = 0, temporary = 0, allocated_bytes = 0;
     int64_t live_bytes = 0, live_blocks = 0;
@@ -75,6 +85,11 @@ class IndexBuilder : public trace::Listener {
     uint32_t process = 0;
     std::vector<uint32_t> latest;   // By stack: the cell that was used last, + 1.
     std::vector<uint32_t> made_in;  // By thread: the step in which it made its newest block.
+    // The cell of a size, + 1: of small ones by size.
+    std::vector<uint32_t> small_sizes;
+    std::unordered_map<uint64_t, uint32_t> large_sizes;
+    // By the thread that made them: who freed how many in the present step. Few free others'.
+    std::vector<std::vector<IndexFacts::Freed>> freed;
   };
 
   using End = HeapObserver::End;
@@ -98,12 +113,23 @@ class IndexBuilder : public trace::Listener {
   void changed(ImageId id, const Block& before, const Block& now, uint64_t tick);
   void gone(ImageId id, const Block& block, End how, const wire::Event& event);
   void left(ImageId id, const BlockTable& live);
+  void count_freed(ImageState& image, const Block& block, ThreadId freer);
+  void close_freed(ImageState& image, ImageId id);
 
   ImageState& state_of(ImageId image);
   void touch(ImageState& image, ImageId id);
   void touch(Running& running);
-  Cell& touch_cell(ImageId id, ImageState& image, const Block& block);
+  Cell& touch(Changing& cells, uint32_t i, const ImageState& image);
+  Cell& touch_cell(ImageId id, ImageState& image, const Block& block) {
+    return touch(stacks_, cell_of(id, image, block), image);
+  }
+  Cell& touch_size(ImageId id, ImageState& image, uint64_t size) {
+    return touch(sizes_, size_cell_of(id, image, size), image);
+  }
+  // What has changed in a cell of an image.
+  IndexEntry entry_of(const Changing& cells, uint32_t i, ImageId image) const;
   uint32_t cell_of(ImageId id, ImageState& image, const Block& block);
+  uint32_t size_cell_of(ImageId id, ImageState& image, uint64_t size);
   // Of a block that was live under its present cell, and is not any more, or is left.
   void end_life(ImageId id, const Block& block, uint32_t cell, uint64_t tick, uint8_t roles,
                 const Block& origin, ThreadId freer, IndexLivesWriter* lives);
@@ -142,23 +168,22 @@ class IndexBuilder : public trace::Listener {
   std::vector<uint32_t> touched_images_, touched_processes_, ended_images_;
 
   std::vector<IndexCell> cells_;
-  std::vector<Cell> states_;  // Beside cells_.
-  std::vector<OwnPeak> own_peaks_;
-  std::vector<Sum> sums_;
-  std::vector<uint64_t> touched_, touched_in_group_;  // A bit for each cell.
-  bool any_touched_ = false;
+  Changing stacks_;        // Beside cells_.
+  std::vector<Sum> sums_;  // Likewise.
+  std::vector<uint64_t> touched_in_group_;
+  Changing sizes_;                // Beside facts_.sizes.
   std::vector<uint32_t> order_;   // Scratch: the cells of a step or a group, in order.
   std::vector<uint32_t> places_;  // Open addressing: cell + 1.
   std::unordered_map<uint32_t, uint32_t> strand_numbers_;  // Of those in phases.
-  IndexBlockWriter step_writer_, group_writer_;
+  IndexBlockWriter step_writer_, group_writer_, size_writer_;
   Origins origins_;
   IndexLivesWriter lives_, survivors_;
   uint32_t survivor_parts_ = 0;
   struct ToPack {
     Level level;
     uint32_t number;
-    std::function<PackedBlock()> pack;
-    PackedBlock packed;
+    std::function<std::vector<PackedBlock>()> pack;  // The first has that number.
+    std::vector<PackedBlock> packed;
   };
   std::vector<ToPack> to_pack_;
   std::future<std::vector<ToPack>> packing_;

@@ -39,21 +39,24 @@ bool in_two_threads(Index* index, Half&& half) {
   return first.get() && second;
 }
 
-// With one group, whether a cell counts is a bit, and all bits stay in a cache. Which of them are
-// set cannot be guessed: what does not count is added as 0.
+// With one group, whether a cell counts is a bit, and all bits stay in a cache.
 bool add_one_group(Index* index, const std::vector<uint32_t>& group_of_cell, IndexCurves* curves) {
   std::vector<uint64_t> counting(group_of_cell.size() / 64 + 1);
   for (size_t cell = 0; cell < group_of_cell.size(); ++cell)
     counting[cell / 64] |= uint64_t{group_of_cell[cell] != UINT32_MAX} << cell % 64;
   bool good = in_two_threads(index, [&](IndexBlocks* blocks, uint32_t first, uint32_t end) {
-    return add_changes(*index, blocks, first, end, [&](uint32_t slice, const IndexEntry& entry) {
-      uint64_t mask = 0 - (counting[entry.cell / 64] >> entry.cell % 64 & 1);
-      SliceFlow& sum = curves->all[slice];
-      sum.allocations += entry.allocations & mask;
-      sum.allocated_bytes += entry.allocated_bytes & mask;
-      sum.live_bytes += static_cast<uint64_t>(entry.live_bytes) & mask;
-      sum.live_blocks += static_cast<uint64_t>(entry.live_blocks) & mask;
-    });
+    for (uint32_t step = first; step < end; ++step) {
+      const IndexBlockReader* block = blocks->step(step);
+      IndexBlockReader::Sum sum;
+      if (block ? !block->sum(group_of_cell.size(), counting, &sum) : blocks->damaged())
+        return false;
+      SliceFlow& slice = curves->all[slice_of(step)];
+      slice.allocations += sum.allocations;
+      slice.allocated_bytes += sum.allocated_bytes;
+      slice.live_bytes += sum.live_bytes;
+      slice.live_blocks += sum.live_blocks;
+    }
+    return true;
   });
   for (uint32_t slice = 0; slice < kSlices; ++slice)
     curves->live_bytes[slice] = curves->all[slice].live_bytes;

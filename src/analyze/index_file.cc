@@ -30,9 +30,10 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'I', 'X'};
-constexpr uint32_t kVersion = 7;
+constexpr uint32_t kVersion = 8;
 constexpr const char kSuffix[] = ".index";
 constexpr uint32_t kGroups = IndexTimes::kSteps / IndexTimes::kGroupSteps + 1;
+constexpr size_t kLives = size_t{IndexTimes::kSteps} * kReaches;
 constexpr uint64_t kMostDirectoryBytes = uint64_t{1} << 30;
 // In the user's cache, of all traces together.
 constexpr uint64_t kMostCachedBytes = uint64_t{4} << 30;
@@ -66,6 +67,7 @@ bool read_all(int fd, void* to, size_t size, uint64_t offset) {
 bool read_place(int fd, const IndexBlockPlace& place, std::vector<uint8_t>* bytes) {
   struct stat info = {};
   if (fstat(fd, &info) != 0 || place.bytes > static_cast<uint64_t>(info.st_size)) return false;
+  bytes->reserve(place.bytes + kBehindColumn);
   bytes->resize(place.bytes);
   return read_all(fd, bytes->data(), bytes->size(), place.offset) &&
          XXH3_64bits(bytes->data(), bytes->size()) == place.checksum;
@@ -87,8 +89,11 @@ class FileBlocks : public IndexBlocks {
 
   IndexBlockReader* step(uint32_t step) override { return read(places_->steps[step], own_peaks_); }
   IndexBlockReader* group(uint32_t group) override { return read(places_->groups[group], false); }
+  IndexBlockReader* sizes(uint32_t step) override { return read(places_->sizes[step], own_peaks_); }
   IndexBlockReader* whole() override { return read(places_->whole, false); }
-  IndexLivesReader* lives(uint32_t step) override { return read(places_->lives[step], step); }
+  IndexLivesReader* lives(uint32_t step, uint32_t reach) override {
+    return read(places_->lives[step * kReaches + reach], step);
+  }
   IndexLivesReader* survivors(size_t part) override {
     return read(places_->survivors[part], IndexTimes::kSteps);
   }
@@ -102,7 +107,7 @@ class FileBlocks : public IndexBlocks {
   template <typename Reader, typename How>
   Reader* read_into(const IndexBlockPlace& place, How how, Reader* reader) {
     if (place.bytes == 0) return nullptr;
-    if (read_place(fd_, place, &bytes_) && reader->open(bytes_, place.raw_bytes, how))
+    if (read_place(fd_, place, &bytes_) && reader->open(&bytes_, place.raw_bytes, how))
       return reader;
     if (!std::exchange(damaged_, true)) remove_damaged(fd_, path_);
     return nullptr;
@@ -185,6 +190,14 @@ void visit(IndexFacts::Straddler& block, V& v) {
   v(block.cell), v(block.made), v(block.freed), v(block.blocks);
 }
 template <typename V>
+void visit(IndexFacts::Freed& freed, V& v) {
+  v(freed.step), v(freed.image), v(freed.maker), v(freed.freer), v(freed.blocks), v(freed.bytes);
+}
+template <typename V>
+void visit(IndexFacts::Size& size, V& v) {
+  v(size.image), v(size.size);
+}
+template <typename V>
 void visit(IndexCell& cell, V& v) {
   v(cell.image), v(cell.stack), v(cell.strand), v(cell.size_class);
 }
@@ -210,6 +223,7 @@ void visit(Directory& d, V& v) {
   v.list(d.facts.process_steps), v.list(d.facts.straddlers), v.list(d.cells);
   v.list(d.places.steps), v.list(d.places.groups), v.list(d.places.lives);
   v.list(d.places.survivors), v.list(d.facts.phases.paths), v(d.facts.phases.complete);
+  v.list(d.facts.sizes), v.list(d.places.sizes), v.list(d.facts.freed), v(d.facts.knows_freed);
   visit(d.places.whole, v);
 }
 
@@ -220,7 +234,10 @@ bool is_sound(const Directory& d) {
   auto step_known = [](const auto& here) { return here.step < IndexTimes::kSteps; };
   return d.facts.steps.size() == IndexTimes::kSteps &&
          d.places.steps.size() == IndexTimes::kSteps && d.places.groups.size() == kGroups &&
-         d.places.lives.size() == IndexTimes::kSteps && d.cells.size() <= UINT32_MAX &&
+         d.places.lives.size() == kLives && d.places.sizes.size() == IndexTimes::kSteps &&
+         d.cells.size() <= UINT32_MAX &&
+         std::ranges::all_of(d.facts.sizes, [&](const auto& size) { return known(size.image); }) &&
+         std::ranges::all_of(d.facts.freed, [&](const auto& here) { return known(here.image); }) &&
          std::all_of(d.facts.image_steps.begin(), d.facts.image_steps.end(),
                      [&](const auto& here) { return known(here.image) && step_known(here); }) &&
          std::all_of(d.facts.process_steps.begin(), d.facts.process_steps.end(), step_known) &&
@@ -292,7 +309,8 @@ std::unique_ptr<Index> open_index(const std::string& path, const TraceStamp& sta
 
 IndexFileWriter::IndexFileWriter(std::string path) : file_(std::move(path)), at_(sizeof(FileHead)) {
   places_.steps.resize(IndexTimes::kSteps);
-  places_.lives.resize(IndexTimes::kSteps);
+  places_.lives.resize(kLives);
+  places_.sizes.resize(IndexTimes::kSteps);
   places_.groups.resize(kGroups);
 }
 
@@ -309,6 +327,9 @@ void IndexFileWriter::put(IndexBuilder::Level level, uint32_t i, const PackedBlo
       break;
     case IndexBuilder::Level::kSurvivors:
       places_.survivors.push_back(write(block));
+      break;
+    case IndexBuilder::Level::kSizes:
+      places_.sizes[i] = write(block);
       break;
   }
 }

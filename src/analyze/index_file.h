@@ -39,7 +39,7 @@ struct IndexBlockPlace {
 };
 
 struct IndexPlaces {
-  std::vector<IndexBlockPlace> steps, groups, lives, survivors;
+  std::vector<IndexBlockPlace> steps, groups, lives, survivors, sizes;
   IndexBlockPlace whole;
 };
 

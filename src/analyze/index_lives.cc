@@ -30,15 +30,14 @@ uint64_t gap(uint32_t cell, uint32_t* last_cell) { return cell - std::exchange(*
 
 }  // namespace
 
-PackedBlock IndexLivesWriter::finish(uint32_t step) {
+std::vector<PackedBlock> IndexLivesWriter::finish(uint32_t step) {
   if (lives_.empty()) return {};
   // Nearly all cells have few: they are brought together by numbers alone.
   std::vector<uint64_t> order;
   order.reserve(lives_.size());
   for (size_t i = 0; i < lives_.size(); ++i) order.push_back(uint64_t{lives_[i].cell} << 32 | i);
   std::ranges::sort(order);
-  std::vector<uint8_t> columns[kColumns];
-  uint32_t last_cells[4] = {};
+  std::vector<Columns> reaches(step < IndexTimes::kSteps ? kReaches : 1);
   std::vector<Keyed> of_cell;
   for (size_t i = 0; i < order.size();) {
     of_cell.clear();
@@ -51,14 +50,21 @@ PackedBlock IndexLivesWriter::finish(uint32_t step) {
       IndexLife life = of_cell[k++].life;
       for (; k < of_cell.size() && of_cell[k].key() == of_cell[first].key(); ++k)
         merge(of_cell[k].life, &life);
-      write(life, step, columns, last_cells);
+      write(life, step, &reaches[reaches.size() == 1 ? 0 : reach_of(step - life.born)]);
     }
   }
   lives_.clear();
-  Packer raw;
-  for (const auto& column : columns) raw.number(column.size());
-  for (const auto& column : columns) raw.bytes(column);
-  return PackedBlock::of(std::move(raw.result()));
+  std::vector<PackedBlock> blocks;
+  for (const Columns& columns : reaches) {
+    PackedBlock& block = blocks.emplace_back();
+    if (std::ranges::all_of(columns.bytes, [](const auto& column) { return column.empty(); }))
+      continue;
+    Packer raw;
+    for (const auto& column : columns.bytes) raw.number(column.size());
+    for (const auto& column : columns.bytes) raw.bytes(column);
+    block = PackedBlock::of(std::move(raw.result()));
+  }
+  return blocks;
 }
 
 IndexLivesWriter::Keyed IndexLivesWriter::keyed(const Life& life, uint32_t step) const {
@@ -82,13 +88,13 @@ IndexLivesWriter::Keyed IndexLivesWriter::keyed(const Life& life, uint32_t step)
   return keyed;
 }
 
-void IndexLivesWriter::write(const IndexLife& life, uint32_t step, std::vector<uint8_t>* columns,
-                             uint32_t* last_cells) const {
+void IndexLivesWriter::write(const IndexLife& life, uint32_t step, Columns* to) const {
+  std::vector<uint8_t>* columns = to->bytes;
   bool inner = life.born == step;
   uint64_t birth = inner ? 0 : life.first_tick - times_->begin_of(life.born);
   if (life.blocks == 1 && life.roles == IndexLife::kAll && life.by_maker &&
       life.began == life.born) {
-    put(&columns[inner ? kInnerGaps : kGaps], gap(life.cell, &last_cells[inner]));
+    put(&columns[inner ? kInnerGaps : kGaps], gap(life.cell, &to->last_cells[inner]));
     put(&columns[inner ? kInnerSizes : kSizes], life.bytes);
     put(&columns[inner ? kInnerTicks : kTicks], life.longest_ticks);
     if (inner) return;
@@ -97,7 +103,7 @@ void IndexLivesWriter::write(const IndexLife& life, uint32_t step, std::vector<u
     return;
   }
   std::vector<uint8_t>* other = &columns[inner ? kOtherInner : kOther];
-  put(other, gap(life.cell, &last_cells[2 + inner]));
+  put(other, gap(life.cell, &to->last_cells[2 + inner]));
   if (!inner) {
     put(other, step - life.born);
     put(other, birth);
@@ -111,7 +117,7 @@ void IndexLivesWriter::write(const IndexLife& life, uint32_t step, std::vector<u
   put(other, life.longest_ticks);
 }
 
-bool IndexLivesReader::open(std::span<const uint8_t> packed, uint64_t raw_bytes, uint32_t step) {
+bool IndexLivesReader::open(std::vector<uint8_t>* packed, uint64_t raw_bytes, uint32_t step) {
   step_ = step;
   if (!PackedBlock::unpack(packed, raw_bytes, &raw_)) return false;
   Unpacker in(std::span<const uint8_t>(raw_).first(raw_bytes));

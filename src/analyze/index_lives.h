@@ -6,11 +6,15 @@
 //     inner         |        | made+freed      |      nothing but step 9 need know of it
 //     straddler     | made   |        |  freed |      live at the cuts between 7 and 10
 //
+// Those that lived through about as many cuts are kept together: nearly all of what was live at a
+// cut ended soon after it, so that the other blocks' many entries behind it need not be read.
+//
 // Blocks that are alike in all that can be asked about them are one entry. A block that realloc
 // changed is several: one for each size and stack that it had, and one for its life as a whole.
 
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <tuple>
@@ -22,6 +26,13 @@
 #include "base/ids.h"
 
 namespace malloscope::analyze {
+
+// How far a life reaches: 0 if it is an inner one, k if it ended 4^(k-1) to 4^k - 1 steps after the
+// one it began in.
+constexpr uint32_t reach_of(uint32_t steps) {
+  return static_cast<uint32_t>(std::bit_width(steps) + 1) / 2;
+}
+inline constexpr uint32_t kReaches = reach_of(IndexTimes::kSteps) + 1;
 
 // Blocks of one cell.
 struct IndexLife {
@@ -60,8 +71,9 @@ class IndexLivesWriter {
 
   void add(const Life& life) { lives_.push_back(life); }
   size_t size() const { return lives_.size(); }
-  // Empty if there is none; and empty again afterwards.
-  PackedBlock finish(uint32_t step);
+  // By reach; of what never ended, one for all. Empty where there is none; and empty again
+  // afterwards.
+  std::vector<PackedBlock> finish(uint32_t step);
 
  private:
   friend class IndexLivesReader;
@@ -90,8 +102,11 @@ class IndexLivesWriter {
     }
   };
   Keyed keyed(const Life& life, uint32_t step) const;
-  void write(const IndexLife& life, uint32_t step, std::vector<uint8_t>* columns,
-             uint32_t* last_cells) const;
+  struct Columns {
+    std::vector<uint8_t> bytes[kColumns];
+    uint32_t last_cells[4] = {};
+  };
+  void write(const IndexLife& life, uint32_t step, Columns* columns) const;
 
   const IndexTimes* times_;
   std::vector<Life> lives_;
@@ -99,7 +114,7 @@ class IndexLivesWriter {
 
 class IndexLivesReader {
  public:
-  bool open(std::span<const uint8_t> packed, uint64_t raw_bytes, uint32_t step);
+  bool open(std::vector<uint8_t>* packed, uint64_t raw_bytes, uint32_t step);
 
   // Calls visit(const IndexLife&) for all that were live at some cut. False: the block makes no
   // sense.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <future>
+#include <numeric>
 
 namespace malloscope::analyze {
 
@@ -25,37 +26,56 @@ static uint64_t amount_of(const IndexEntry& entry, size_t amount) {
   }
 }
 
-IndexSums::IndexSums(Index* index, std::vector<uint32_t> row_of_cell, size_t rows,
-                     size_t most_bytes)
-    : index_(*index), row_of_cell_(std::move(row_of_cell)), rows_(rows), image_of_row_(rows) {
-  for (size_t cell = 0; cell < row_of_cell_.size(); ++cell)
-    if (row_of_cell_[cell] != kNobody)
-      image_of_row_[row_of_cell_[cell]] = index_.cells()[cell].image;
+IndexSums::Kept::Kept(const std::vector<uint64_t>& numbers) {
+  if (std::ranges::any_of(numbers, [](uint64_t number) { return number > UINT32_MAX; }))
+    wide = numbers;
+  else
+    narrow.assign(numbers.begin(), numbers.end());
+}
+
+void IndexSums::Kept::add_to(const Rows& rows, std::vector<uint64_t>* sums) const {
+  auto add = [&](const auto& numbers) {
+    for (size_t cell = 0; cell < numbers.size(); ++cell)
+      if (uint32_t row = rows.of_cell[cell]; row != kNobody) (*sums)[row] += numbers[cell];
+  };
+  add(narrow), add(wide);
+}
+
+IndexSums::IndexSums(Index* index, size_t most_bytes) : index_(*index) {
   constexpr uint32_t kGroup = IndexTimes::kGroupSteps;
-  size_t moments = std::clamp<size_t>(most_bytes / (rows * kFlows * sizeof(uint64_t) + 1), 1, 31);
+  size_t cells = index_.cells().size();
+  size_t moments = std::clamp<size_t>(most_bytes / (cells * kFlows * sizeof(uint32_t) + 1), 1, 31);
   size_t groups = IndexTimes::kSteps / kGroup;
   moment_steps_ = static_cast<uint32_t>((groups + moments) / (moments + 1)) * kGroup;
-  for (std::vector<uint64_t>& flow : next_.flows) flow.resize(rows_);
   for (auto& blocks : besides_) blocks = index_.blocks().another();
 }
 
 bool IndexSums::prepare() {
   constexpr uint32_t kGroup = IndexTimes::kGroupSteps;
   if (next_.step + kGroup >= IndexTimes::kSteps) return false;
-  bool ok = add(next_.step, next_.step + kGroup, 1, all(), &index_.blocks(), &next_.flows);
+  if (next_.step == 0) {
+    for (std::vector<uint64_t>& flow : next_.flows) flow.resize(index_.cells().size());
+    itself_.resize(index_.cells().size());
+    std::iota(itself_.begin(), itself_.end(), 0u);
+  }
+  bool ok = add(next_.step, next_.step + kGroup, 1, all(), {itself_, itself_.size()},
+                &index_.blocks(), &next_.flows);
   next_.step += kGroup;
   if (!ok) next_.step = IndexTimes::kSteps;  // Whoever asks will meet it as well.
-  if (ok && next_.step % moment_steps_ == 0) moments_.push_back(next_);
+  if (ok && next_.step % moment_steps_ == 0)
+    moments_.push_back({next_.step, {next_.flows.begin(), next_.flows.end()}});
   if (next_.step + kGroup < IndexTimes::kSteps) return true;
   next_.flows = Flows();
+  itself_ = {};
   return false;
 }
 
 bool IndexSums::add(uint32_t first, uint32_t end, uint64_t sign, const Wanted& wanted,
-                    IndexBlocks* blocks, Flows* flows) const {
+                    const Rows& rows, IndexBlocks* blocks, Flows* flows) const {
+  const uint32_t* row_of_cell = rows.of_cell.data();
   auto each = [&](auto&& count) {
     return index_.cover(blocks, first, end, [&](const IndexEntry& entry) {
-      if (uint32_t row = row_of_cell_[entry.cell]; row != kNobody) count(entry, row);
+      if (uint32_t row = row_of_cell[entry.cell]; row != kNobody) count(entry, row);
     });
   };
   std::vector<size_t> some;
@@ -83,78 +103,80 @@ bool IndexSums::add(uint32_t first, uint32_t end, uint64_t sign, const Wanted& w
   }
 }
 
-bool IndexSums::flows_before(uint32_t step, const Wanted& wanted, IndexBlocks* blocks,
-                             IndexBlocks* idle, Flows* flows) const {
+bool IndexSums::flows_before(uint32_t step, const Wanted& wanted, const Rows& rows,
+                             IndexBlocks* blocks, IndexBlocks* idle, Flows* flows) const {
   const Moment* nearest = nullptr;  // None: the beginning.
   auto distance = [&](uint32_t from) { return from < step ? step - from : from - step; };
   for (const Moment& moment : moments_)
     if (distance(moment.step) < distance(nearest ? nearest->step : 0)) nearest = &moment;
   for (size_t i = 0; i < kFlows; ++i) {
     if (!wanted[i]) continue;
-    if (nearest)
-      (*flows)[i] = nearest->flows[i];
-    else
-      (*flows)[i].assign(rows_, 0);
+    (*flows)[i].assign(rows.count, 0);
+    if (nearest) nearest->flows[i].add_to(rows, &(*flows)[i]);
   }
   uint32_t from = nearest ? nearest->step : 0, to = step;
   uint64_t sign = 1;
   if (from > to) std::swap(from, to), sign = ~uint64_t{0};
   constexpr uint32_t kGroup = IndexTimes::kGroupSteps;
   uint32_t middle = from + (to - from) / 2 / kGroup * kGroup;
-  if (!idle || middle == from) return add(from, to, sign, wanted, blocks, flows);
+  if (!idle || middle == from) return add(from, to, sign, wanted, rows, blocks, flows);
   Flows beside;
   for (size_t i = 0; i < kFlows; ++i)
-    if (wanted[i]) beside[i].assign(rows_, 0);
-  auto second =
-      std::async(std::launch::async, [&] { return add(middle, to, sign, wanted, idle, &beside); });
-  bool first = add(from, middle, sign, wanted, blocks, flows);
+    if (wanted[i]) beside[i].assign(rows.count, 0);
+  auto second = std::async(std::launch::async,
+                           [&] { return add(middle, to, sign, wanted, rows, idle, &beside); });
+  bool first = add(from, middle, sign, wanted, rows, blocks, flows);
   if (!second.get() || !first) return false;
   for (size_t i = 0; i < kFlows; ++i)
     for (size_t row = 0; row < beside[i].size(); ++row) (*flows)[i][row] += beside[i][row];
   return true;
 }
 
-bool IndexSums::whole(const Wanted& wanted, Amounts* sums) {
+bool IndexSums::whole(const Wanted& wanted, const Rows& rows, Amounts* sums) {
   for (size_t i = 0; i < kAmounts; ++i)
-    if (wanted[i]) (*sums)[i].assign(rows_, 0);
+    if (wanted[i]) (*sums)[i].assign(rows.count, 0);
   auto add = [&](const IndexEntry& entry) {
-    uint32_t row = row_of_cell_[entry.cell];
+    uint32_t row = rows.of_cell[entry.cell];
     if (row == kNobody) return;
     for (size_t i = 0; i < kAmounts; ++i)
       if (wanted[i]) (*sums)[i][row] += amount_of(entry, i);
   };
   IndexBlockReader* block = index_.blocks().whole();
-  return block ? block->for_each(row_of_cell_.size(), add) : !index_.blocks().damaged();
+  return block ? block->for_each(index_.cells().size(), add) : !index_.blocks().damaged();
 }
 
-bool IndexSums::peak(const Index::Course& course, Index::Steps steps, IndexBlocks* blocks,
-                     IndexBlocks* idle, std::vector<uint64_t>* shares) const {
+bool IndexSums::peak(const Index::Course& course, Index::Steps steps, const Rows& rows,
+                     IndexBlocks* blocks, IndexBlocks* idle, std::vector<uint64_t>* shares) const {
   bool begins_with_peak = course.peak_step == IndexFacts::kNever;
   uint32_t step = begins_with_peak ? steps.first : course.peak_step;
   Wanted live = {};
   live[kLiveBytes] = true;
   Flows flows;
-  if (!flows_before(step, live, blocks, idle, &flows)) return false;
+  if (!flows_before(step, live, rows, blocks, idle, &flows)) return false;
   *shares = std::move(flows[kLiveBytes]);
   auto add = [&](const IndexEntry& entry) {
-    uint32_t row = row_of_cell_[entry.cell];
+    uint32_t row = rows.of_cell[entry.cell];
     if (row != kNobody)
       (*shares)[row] += static_cast<uint64_t>(course.own ? entry.own_peak_bytes : entry.peak_bytes);
   };
   if (!begins_with_peak && !index_.cover(blocks, step, step + 1, add)) return false;
-  for (size_t row = 0; row < rows_; ++row)
-    if (raw(image_of_row_[row]) != 0 && index_.is_gone(image_of_row_[row], course, steps))
-      (*shares)[row] = 0;
+  std::vector<bool> gone;
+  for (uint32_t image = 1; image <= index_.facts().images.size(); ++image)
+    gone.push_back(index_.is_gone(ImageId{image}, course, steps));
+  if (std::ranges::find(gone, true) == gone.end()) return true;
+  for (size_t cell = 0; cell < rows.of_cell.size(); ++cell)
+    if (uint32_t row = rows.of_cell[cell]; row != kNobody)
+      if (gone[raw(index_.cells()[cell].image) - 1]) (*shares)[row] = 0;
   return true;
 }
 
 // The three looks that a question may take are at different steps, so each has its own thread; one
 // alone has two.
 bool IndexSums::sum(Selection selection, Window window, Index::Steps steps, const Wanted& wanted,
-                    Amounts* sums) {
+                    const Rows& rows, Amounts* sums) {
   *sums = {};
   Index::Course course = index_.course(selection, window, steps);
-  if (steps.are_all() && !course.own) return whole(wanted, sums);
+  if (steps.are_all() && !course.own) return whole(wanted, rows, sums);
 
   Wanted counts = wanted;
   counts[kLiveBytes] = counts[kLiveBlocks] = counts[kPeakBytes] = false;
@@ -166,24 +188,25 @@ bool IndexSums::sum(Selection selection, Window window, Index::Steps steps, cons
   IndexBlocks* idle = is_alone ? besides_[0].get() : nullptr;
   Flows before;
   auto found_before = std::async(std::launch::async, [&] {
-    return !has_before || flows_before(steps.first, counts, besides_[0].get(), nullptr, &before);
+    return !has_before ||
+           flows_before(steps.first, counts, rows, besides_[0].get(), nullptr, &before);
   });
   auto found_peak = std::async(std::launch::async, [&] {
     return !wanted[kPeakBytes] ||
-           peak(course, steps, besides_[1].get(), idle, &(*sums)[kPeakBytes]);
+           peak(course, steps, rows, besides_[1].get(), idle, &(*sums)[kPeakBytes]);
   });
   Flows flows;
-  bool ok = !has_flows || flows_before(steps.last + 1, some, &index_.blocks(), idle, &flows);
+  bool ok = !has_flows || flows_before(steps.last + 1, some, rows, &index_.blocks(), idle, &flows);
   if (!found_before.get() || !found_peak.get() || !ok) return false;
   for (size_t i = 0; i < kFlows; ++i) {
     if (!wanted[i]) continue;
     (*sums)[i] = std::move(flows[i]);
     if (has_before && counts[i])
-      for (size_t row = 0; row < rows_; ++row) (*sums)[i][row] -= before[i][row];
+      for (size_t row = 0; row < rows.count; ++row) (*sums)[i][row] -= before[i][row];
   }
   if (wanted[kTemporary])
     index_.for_each_straddler(steps, [&](uint32_t cell, uint32_t blocks) {
-      if (row_of_cell_[cell] != kNobody) (*sums)[kTemporary][row_of_cell_[cell]] -= blocks;
+      if (rows.of_cell[cell] != kNobody) (*sums)[kTemporary][rows.of_cell[cell]] -= blocks;
     });
   return true;
 }

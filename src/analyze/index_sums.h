@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an index's cells add up to in any range of its steps, again and again, for whoever asks many
-// questions: cells are put together in rows, and what the rows had come to at some moments is
-// kept, so that a question costs the steps from the nearest of these moments, not from the
-// beginning. Each kind of amount lies by itself, since most questions are about one.
+// questions: what the cells had come to at some moments is kept, so that a question costs the
+// steps from the nearest of these moments, not from the beginning. Which cells count, and which of
+// them belong together, each question says anew. Each kind of amount lies by itself, since most
+// questions are about one.
 
 #pragma once
 
@@ -18,12 +19,15 @@ namespace malloscope::analyze {
 class IndexSums {
  public:
   static constexpr uint32_t kNobody = UINT32_MAX;
-  // The index must outlive it. `row_of_cell`: by cell, or kNobody: it does not count. Cells of one
-  // row are of one image. `most_bytes`: for what is kept.
-  IndexSums(Index* index, std::vector<uint32_t> row_of_cell, size_t rows, size_t most_bytes);
+  // The index must outlive it. `most_bytes`: for what is kept.
+  IndexSums(Index* index, size_t most_bytes);
 
-  size_t rows() const { return rows_; }
-  const std::vector<uint32_t>& row_of_cell() const { return row_of_cell_; }
+  // Cells that are put together.
+  struct Rows {
+    const std::vector<uint32_t>& of_cell;  // kNobody: it does not count. Those of a row are of
+                                           // one image.
+    size_t count;
+  };
 
   enum Amount : uint8_t {
     kAllocations,
@@ -41,7 +45,7 @@ class IndexSums {
 
   // False: a block of the index is damaged.
   bool sum(Selection selection, Window window, Index::Steps steps, const Wanted& wanted,
-           Amounts* sums);
+           const Rows& rows, Amounts* sums);
 
   // Goes on keeping moments; false when there is no more to do. A step takes some ten milliseconds.
   bool prepare();
@@ -50,30 +54,39 @@ class IndexSums {
   // All but the peak, from the beginning of the recording on; changes of what is live.
   static constexpr size_t kFlows = kPeakBytes;
   using Flows = std::array<std::vector<uint64_t>, kFlows>;
+  // Numbers of cells, in 32 bits unless one is larger.
+  struct Kept {
+    std::vector<uint32_t> narrow;
+    std::vector<uint64_t> wide;
+
+    explicit Kept(const std::vector<uint64_t>& numbers);
+    void add_to(const Rows& rows, std::vector<uint64_t>* sums) const;
+  };
   struct Moment {
     uint32_t step = 0;  // All before it are in.
-    Flows flows;
+    std::vector<Kept> flows;
   };
 
   // From the beginning up to `step`, of the amounts that are wanted.
   // `idle`: null, or others that another thread can read.
-  bool flows_before(uint32_t step, const Wanted& wanted, IndexBlocks* blocks, IndexBlocks* idle,
-                    Flows* flows) const;
+  bool flows_before(uint32_t step, const Wanted& wanted, const Rows& rows, IndexBlocks* blocks,
+                    IndexBlocks* idle, Flows* flows) const;
   // Adds what happened in the steps from `first` to before `end`, or, with `sign` -1, takes it
   // away.
-  bool add(uint32_t first, uint32_t end, uint64_t sign, const Wanted& wanted, IndexBlocks* blocks,
-           Flows* flows) const;
-  bool whole(const Wanted& wanted, Amounts* sums);
-  bool peak(const Index::Course& course, Index::Steps steps, IndexBlocks* blocks, IndexBlocks* idle,
-            std::vector<uint64_t>* shares) const;
+  bool add(uint32_t first, uint32_t end, uint64_t sign, const Wanted& wanted, const Rows& rows,
+           IndexBlocks* blocks, Flows* flows) const;
+  bool whole(const Wanted& wanted, const Rows& rows, Amounts* sums);
+  bool peak(const Index::Course& course, Index::Steps steps, const Rows& rows, IndexBlocks* blocks,
+            IndexBlocks* idle, std::vector<uint64_t>* shares) const;
 
   Index& index_;
-  std::vector<uint32_t> row_of_cell_;
-  size_t rows_;
-  std::vector<ImageId> image_of_row_;
-  uint32_t moment_steps_;                                // From one moment to the next.
-  std::vector<Moment> moments_;                          // By step.
-  Moment next_;                                          // Where prepare() is.
+  uint32_t moment_steps_;        // From one moment to the next.
+  std::vector<Moment> moments_;  // By step.
+  struct {
+    uint32_t step = 0;
+    Flows flows;                                         // By cell.
+  } next_;                                               // Where prepare() is ...
+  std::vector<uint32_t> itself_;                         // ... with a row for each cell.
   std::array<std::unique_ptr<IndexBlocks>, 2> besides_;  // For threads besides the caller's.
 };
 

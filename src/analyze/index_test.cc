@@ -160,6 +160,7 @@ struct Recording {
                   : pick(50) == 0 && !blocks.empty() ? blocks[0]
                                                      : new_address(next);
       e.size = pick(8) == 0 ? 0 : 1ULL << pick(12) | pick(100);
+      if (pick(40) == 0) e.size <<= 30;  // More than 32 bits can tell.
       if (e.address != 0) blocks.push_back(e.address);
       newest_thread_ = e.thread;
     } else if (what < 16) {
@@ -359,7 +360,13 @@ struct LivesTold : HeapObserver {
   uint64_t from_tick = 0;
   Origins origins;
   std::map<std::string, uint64_t> sums;
+  using Pair = std::tuple<ImageId, ThreadId, ThreadId>;  // Who freed whose.
+  std::map<Pair, std::pair<uint64_t, uint64_t>> freed;
 
+  void add_freed(const Pair& pair, uint64_t blocks, uint64_t bytes) {
+    freed[pair].first += blocks;
+    freed[pair].second += bytes;
+  }
   static std::string cell(ImageId image, const Block& block) {
     return fmt::format("{} {} {} {}", raw(image), raw(block.stack), raw(block.strand),
                        size_class(block.size));
@@ -385,9 +392,10 @@ struct LivesTold : HeapObserver {
       uint64_t& longest = sums["longest " + cell(image, origin)];
       longest = std::max(longest, ticks);
     }
-    if (counts && how != End::kLost)
-      add(fmt::format("freed {} by {}", cell(image, block), raw(event.thread)), block.stands_for(),
-          block.bytes());
+    if (!counts || how == End::kLost) return;
+    add(fmt::format("freed {} by {}", cell(image, block), raw(event.thread)), block.stands_for(),
+        block.bytes());
+    add_freed({image, thread_of(block.strand), event.thread}, block.stands_for(), block.bytes());
   }
   void left(ImageId image, const BlockTable& live) override {
     live.for_each([&](const Block& block) {
@@ -443,6 +451,11 @@ TEST(Index, TellsLivesAsALookAtAllEventsDoes) {
         if ((life.roles & IndexLife::kLived) && life.born >= steps->first)
           told.add("left " + cell_of(life), life.blocks, life.bytes);
       }));
+      ASSERT_TRUE(index->facts().knows_freed);
+      for (const IndexFacts::Freed& here : index->facts().freed)
+        if (here.step >= steps->first && here.step <= steps->last)
+          told.add_freed({here.image, here.maker, here.freer}, here.blocks, here.bytes);
+      ASSERT_EQ(told.freed, expected.freed) << "seed " << seed;
       for (const auto& [what, sum] : expected.sums)
         ASSERT_EQ(told.sums[what], sum) << what << ", seed " << seed << ", from "
                                         << window.from_tick << " to " << window.to_tick;
@@ -453,7 +466,98 @@ TEST(Index, TellsLivesAsALookAtAllEventsDoes) {
   EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
 }
 
-// Each image's stacks as rows, whatever moments are kept and however far that has come.
+// Of exact sizes, and slice by slice.
+struct SizesTold : HeapObserver {
+  using Key = std::tuple<uint32_t, ImageId, uint64_t>;  // The step, the image, the size.
+  IndexTimes times;
+  std::map<Key, int64_t> live;
+  std::map<Key, uint64_t> calls;
+
+  explicit SizesTold(const IndexTimes& cut) : times(cut) {}
+  Key key(uint64_t tick, ImageId image, const Block& block) const {
+    return {times.step_of(tick), image, block.size};
+  }
+  void made(ImageId image, const Block& block, const wire::Event&, bool) override {
+    live[key(block.born_tick, image, block)] += static_cast<int64_t>(block.bytes());
+    calls[key(block.born_tick, image, block)] += block.stands_for();
+  }
+  void changed(ImageId image, const Block& before, const Block& now, const wire::Event&,
+               bool) override {
+    live[key(now.born_tick, image, before)] -= static_cast<int64_t>(before.bytes());
+    live[key(now.born_tick, image, now)] += static_cast<int64_t>(now.bytes());
+    ++calls[key(now.born_tick, image, now)];
+  }
+  void gone(ImageId image, const Block& block, End, const wire::Event& event, bool) override {
+    live[key(event.tick, image, block)] -= static_cast<int64_t>(block.bytes());
+  }
+};
+
+TEST(Index, TellsSizesAsALookAtAllEventsDoes) {
+  int asked = 0, answered = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    Recording recording(seed, 120, seed % 4 != 0);
+    File file(seed);
+    build(recording, file.path);
+    auto index = open_index(file.path, kStamp, times_of(recording));
+    ASSERT_TRUE(index);
+    const std::vector<IndexFacts::Size>& sizes = index->facts().sizes;
+    ASSERT_FALSE(sizes.empty());
+    if (seed % 4 != 0) {  // What comes late is counted when it comes.
+      SizesTold expected(times_of(recording)), told(times_of(recording));
+      Heap heap;
+      heap.add_observer(&expected);
+      recording.play(&heap);
+      for (uint32_t step = 0; step < IndexTimes::kSteps; ++step)
+        ASSERT_TRUE(index->cover_sizes(step, step + 1, [&](const IndexEntry& entry) {
+          SizesTold::Key key = {step, sizes[entry.cell].image, sizes[entry.cell].size};
+          told.live[key] += entry.live_bytes;
+          told.calls[key] += entry.allocations + entry.reallocations;
+        }));
+      std::erase_if(told.calls, [](const auto& step) { return step.second == 0; });
+      ASSERT_EQ(told.calls, expected.calls) << "seed " << seed;
+      ASSERT_EQ(told.live, expected.live) << "seed " << seed;
+    }
+    for (int round = 0; round < 40; ++round) {
+      Question q = any_question(&recording, index->facts());
+      ++asked;
+      std::optional<Index::Steps> steps = index->steps_of(q.window);
+      std::vector<bool> selected = index->selected(recording.tables, q.selection);
+      if (!steps || selected.empty()) continue;
+      ++answered;
+      TallyOptions by_size;
+      by_size.by_size = by_size.exact_size = true;
+      by_size.by_stack = false;
+      using Amounts = std::array<uint64_t, 6>;
+      std::map<std::pair<ImageId, uint64_t>, Amounts> expected, told;
+      auto accounts = direct(recording, q.selection, q.window, by_size);
+      accounts->tally().for_each_row([&](const Row& row) {
+        const Counts& a = row.amounts;
+        expected[{row.image, row.size}] = {a.allocations, a.reallocations, a.allocated_bytes,
+                                           a.live_bytes,  a.live_blocks,   a.peak_bytes};
+      });
+      std::vector<IndexEntry> sums;
+      ASSERT_TRUE(index->sum_sizes(q.selection, q.window, *steps, &sums));
+      for (size_t i = 0; i < sums.size(); ++i) {
+        const IndexEntry& a = sums[i];
+        Amounts amounts = {a.allocations,
+                           a.reallocations,
+                           a.allocated_bytes,
+                           static_cast<uint64_t>(a.live_bytes),
+                           static_cast<uint64_t>(a.live_blocks),
+                           static_cast<uint64_t>(a.peak_bytes)};
+        if (selected[raw(sizes[i].image) - 1] && amounts != Amounts{})
+          told[{sizes[i].image, sizes[i].size}] = amounts;
+      }
+      std::erase_if(expected, [](const auto& row) { return row.second == Amounts{}; });
+      ASSERT_EQ(told, expected) << "seed " << seed << ", round " << round << ", from "
+                                << q.window.from_tick << " to " << q.window.to_tick;
+    }
+  }
+  EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
+}
+
+// Each image's stacks as rows, or some of their cells, whatever moments are kept and however far
+// that has come.
 TEST(IndexSums, AnswersAsTheIndexDoes) {
   int answered = 0;
   for (unsigned seed = 1; seed <= 40; ++seed) {
@@ -467,7 +571,7 @@ TEST(IndexSums, AnswersAsTheIndexDoes) {
     for (const IndexCell& cell : index->cells())
       row_of_cell.push_back((raw(cell.image) - 1) * kStacks + raw(cell.stack));
     size_t rows = recording.tables.images.size() * kStacks;
-    IndexSums sums(index.get(), row_of_cell, rows, rows * 48 * recording.pick(40));
+    IndexSums sums(index.get(), index->cells().size() * 24 * recording.pick(40));
     for (unsigned i = recording.pick(40); i > 0 && sums.prepare(); --i) continue;
     for (int round = 0; round < 40; ++round) {
       Question q = any_question(&recording, index->facts());
@@ -480,7 +584,8 @@ TEST(IndexSums, AnswersAsTheIndexDoes) {
         wanted = {};
         for (bool& amount : wanted) amount = recording.pick(3) == 0;
       }
-      ASSERT_TRUE(sums.sum(q.selection, q.window, *index->steps_of(q.window), wanted, &found));
+      ASSERT_TRUE(sums.sum(q.selection, q.window, *index->steps_of(q.window), wanted,
+                           {row_of_cell, rows}, &found));
       std::vector<Counts> right(rows);
       expected->for_each_stack([&](ImageId image, StackId stack, const Amounts& amounts) {
         right[(raw(image) - 1) * kStacks + raw(stack)] = amounts;
@@ -655,7 +760,7 @@ TEST(IndexBlock, GivesBackWhatWasWritten) {
     }
     PackedBlock packed = writer.finish();
     IndexBlockReader reader;
-    ASSERT_TRUE(reader.open(packed.bytes, packed.raw_bytes, own));
+    ASSERT_TRUE(reader.open(&packed.bytes, packed.raw_bytes, own));
     std::vector<IndexEntry> read;
     EXPECT_TRUE(reader.for_each(cell + 1, [&](const IndexEntry& e) { read.push_back(e); }));
     if (!in_order) std::ranges::sort(read, {}, &IndexEntry::cell);
@@ -668,6 +773,21 @@ TEST(IndexBlock, GivesBackWhatWasWritten) {
                          x.live_bytes, x.live_blocks, x.peak_bytes, x.own_peak_bytes));
     }
     EXPECT_FALSE(reader.for_each(cell, [](const IndexEntry&) {}));  // The last is out of range.
+    std::vector<uint64_t> counts(cell / 64 + 1);
+    for (uint64_t& bits : counts) bits = random();
+    IndexBlockReader::Sum sum, right;
+    ASSERT_TRUE(reader.sum(cell + 1, counts, &sum));
+    for (const IndexEntry& e : entries) {
+      if (!(counts[e.cell / 64] >> e.cell % 64 & 1)) continue;
+      right.allocations += e.allocations;
+      right.allocated_bytes += e.allocated_bytes;
+      right.live_bytes += static_cast<uint64_t>(e.live_bytes);
+      right.live_blocks += static_cast<uint64_t>(e.live_blocks);
+    }
+    EXPECT_EQ(
+        std::tie(sum.allocations, sum.allocated_bytes, sum.live_bytes, sum.live_blocks),
+        std::tie(right.allocations, right.allocated_bytes, right.live_bytes, right.live_blocks));
+    EXPECT_FALSE(reader.sum(cell, counts, &sum));
   }
 }
 

@@ -30,7 +30,7 @@ bool deserves_file(const trace::Overview& overview) {
 // What blocks are made of; written once, then read by any number.
 struct MemoryFile {
   bool own_peaks;
-  std::array<std::vector<PackedBlock>, 4> blocks;  // By level.
+  std::array<std::vector<PackedBlock>, 5> blocks;  // By level.
   PackedBlock whole;
 
   void put(IndexBuilder::Level level, uint32_t i, PackedBlock block) {
@@ -53,9 +53,12 @@ class MemoryBlocks : public IndexBlocks {
   IndexBlockReader* group(uint32_t group) override {
     return read(IndexBuilder::Level::kGroup, group, false, &reader_);
   }
+  IndexBlockReader* sizes(uint32_t step) override {
+    return read(IndexBuilder::Level::kSizes, step, file_->own_peaks, &reader_);
+  }
   IndexBlockReader* whole() override { return read(file_->whole, false, &reader_); }
-  IndexLivesReader* lives(uint32_t step) override {
-    return read(IndexBuilder::Level::kLives, step, step, &lives_reader_);
+  IndexLivesReader* lives(uint32_t step, uint32_t reach) override {
+    return read(IndexBuilder::Level::kLives, step * kReaches + reach, step, &lives_reader_);
   }
   IndexLivesReader* survivors(size_t part) override {
     return read(IndexBuilder::Level::kSurvivors, part, IndexTimes::kSteps, &lives_reader_);
@@ -70,17 +73,18 @@ class MemoryBlocks : public IndexBlocks {
 
  private:
   template <typename Reader, typename How>
-  static Reader* read(const PackedBlock& block, How how, Reader* reader) {
-    return !block.bytes.empty() && reader->open(block.bytes, block.raw_bytes, how) ? reader
-                                                                                   : nullptr;
+  Reader* read(const PackedBlock& block, How how, Reader* reader) {
+    bytes_ = block.bytes;
+    return !bytes_.empty() && reader->open(&bytes_, block.raw_bytes, how) ? reader : nullptr;
   }
   template <typename Reader, typename How>
-  Reader* read(IndexBuilder::Level level, size_t i, How how, Reader* reader) const {
+  Reader* read(IndexBuilder::Level level, size_t i, How how, Reader* reader) {
     const std::vector<PackedBlock>& blocks = file_->of(level);
     return i < blocks.size() ? read(blocks[i], how, reader) : nullptr;
   }
 
   std::shared_ptr<const MemoryFile> file_;
+  std::vector<uint8_t> bytes_;
   IndexBlockReader reader_;
   IndexLivesReader lives_reader_;
 };

@@ -48,6 +48,7 @@ class Gathering {
       if (a.blocks != b.blocks) return a.blocks > b.blocks;
       return std::lexicographical_compare(a.stack.begin(), a.stack.end(), b.stack.begin(),
                                           b.stack.end(), [&](FrameId x, FrameId y) {
+                                            if (x == y) return false;  // Most are.
                                             const Frame &f = frames.frame(x), &g = frames.frame(y);
                                             return std::tie(f.function, f.file, f.line, f.module) <
                                                    std::tie(g.function, g.file, g.line, g.module);
@@ -199,6 +200,7 @@ class View {
     table.columns.push_back({"frame", "leaked by", Kind::kFrame});
     table.columns.push_back({"stack", "", Kind::kStack, view_.stacks});
     for (const Leak& leak : leaks_.found) {
+      if (view_.top > 0 && table.rows.size() == view_.top) break;
       TableRow row;
       row.cells = {leak.bytes,
                    Share{leak.bytes, leaks_.total.bytes},
@@ -214,6 +216,7 @@ class View {
       add_stack(leak, &row);
       table.rows.push_back(std::move(row));
     }
+    table.left_out = leaks_.found.size() - table.rows.size();
     return table;
   }
 

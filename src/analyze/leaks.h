@@ -87,6 +87,7 @@ struct LeakView {
   std::vector<Pattern> within;
   bool stacks = false;           // As text too.
   bool show_suppressed = false;  // Each of them.
+  size_t top = 0;                // Leaks that the reader will see; 0: all.
   bool for_programs = false;     // Full names, and which line suppressed how much.
   // functions_of() each leak of the trace that is compared with; null if there is none.
   const std::set<FunctionsHash>* known = nullptr;

@@ -18,6 +18,7 @@
 
 #include "analyze/answer.h"
 #include "analyze/index.h"
+#include "analyze/index_sums.h"
 #include "analyze/query.h"
 #include "analyze/reading.h"
 #include "analyze/row_selector.h"
@@ -28,6 +29,8 @@ namespace malloscope::analyze {
 // A window of an index.
 struct IndexedWindow {
   Index& index;
+  IndexSums& sums;  // Of it.
+  Window window;
   Index::Steps steps;        // See Index::parting_steps_of.
   Reading& reading;          // With the window's totals and rows.
   const Query& query;        // As View::prepare has it.
@@ -65,6 +68,8 @@ class View {
   // Instead of attach() and a look at all events, before answer(): what it would have seen. False:
   // an index does not tell it. Whether its rows are needed then, or its totals will do.
   virtual bool needs_rows() const { return false; }
+  // Whether sizes have to be asked for that an index tells apart in cells: powers of two.
+  virtual bool needs_classes() const { return true; }
   virtual bool restore(const IndexedWindow& from) {
     (void)from;
     return false;
@@ -118,9 +123,14 @@ class SiteIndex {
  private:
   NamedFrame named(FrameId frame);
 
+  std::optional<size_t> find_site(ImageId image, StackId stack, StrandId strand);
+
   Reading& reading_;
   const Query& query_;
   RowSelector selector_;
+  // By image and stack, unless strands matter.
+  enum : uint32_t { kNotAsked, kLeftOut, kFirstSite };
+  std::vector<std::vector<uint32_t>> sites_;
   std::vector<NamedFrame> frames_;
   std::unordered_map<uint64_t, size_t> places_;
   std::vector<FrameId> shown_;  // Scratch.

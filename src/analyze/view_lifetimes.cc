@@ -116,7 +116,8 @@ class LivesBySite {
 
  private:
   static constexpr size_t kWidths = 65;
-  struct Site {
+  // Not in a cache line with what another thread adds to.
+  struct alignas(64) Site {
     std::vector<uint64_t> steps;
     uint64_t longest_ns = 0;
     uint64_t left = 0;
@@ -191,25 +192,30 @@ class LifetimesView : public View, public HeapObserver {
     sites_ = std::make_unique<SiteIndex>(&from.reading, from.query);
     SiteIndex& sites = *sites_;
     const std::vector<IndexCell>& cells = from.index.cells();
-    constexpr uint32_t kNobody = UINT32_MAX;
-    std::vector<uint32_t> site_of(cells.size(), kNobody);
+    // By cell: the site and the size class, in one number, since each look at a cell is a wait.
+    constexpr uint32_t kNobody = UINT32_MAX, kClasses = 65;
+    std::vector<uint32_t> place_of(cells.size(), kNobody);
     for (size_t i = 0; i < cells.size(); ++i)
       if (from.has(cells[i]))
         if (auto site = sites.site_of(cells[i].image, cells[i].stack, cells[i].strand))
-          site_of[i] = static_cast<uint32_t>(*site);
-    auto counts = [&](const IndexLife& life) {
-      return site_of[life.cell] != kNobody && (life.roles & IndexLife::kLived) &&
-             life.born >= from.steps.first;
+          place_of[i] = static_cast<uint32_t>(*site) * kClasses + cells[i].size_class;
+    auto if_counts = [&](const IndexLife& life, auto&& count) {
+      uint32_t place = place_of[life.cell];
+      if (place != kNobody && (life.roles & IndexLife::kLived) && life.born >= from.steps.first)
+        count(place / kClasses, place % kClasses);
     };
     LivesBySite halves[2] = {LivesBySite(sites.size()), LivesBySite(sites.size())};
     bool good = from.for_each_ended([&](size_t half, const IndexLife& life) {
-      if (!counts(life)) return;
-      auto ns = static_cast<uint64_t>(static_cast<double>(life.longest_ticks) * ns_per_tick_);
-      auto width = std::max(static_cast<uint8_t>(std::bit_width(ns)), first_width());
-      halves[half].add(site_of[life.cell], ns, width, cells[life.cell].size_class, life);
+      if_counts(life, [&](uint32_t site, unsigned size_class) {
+        auto ns = static_cast<uint64_t>(static_cast<double>(life.longest_ticks) * ns_per_tick_);
+        auto width = std::max(static_cast<uint8_t>(std::bit_width(ns)), first_width());
+        halves[half].add(site, ns, width, size_class, life);
+      });
     });
     good = good && from.index.for_each_live(from.steps.last, [&](const IndexLife& life) {
-      if (counts(life)) halves[0].add_left(site_of[life.cell], cells[life.cell].size_class, life);
+      if_counts(life, [&](uint32_t site, unsigned size_class) {
+        halves[0].add_left(site, size_class, life);
+      });
     });
     restored_.emplace(sites.size());
     for (const LivesBySite& half : halves) half.add_to(&*restored_);

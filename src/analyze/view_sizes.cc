@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which sizes are asked for: exactly, by powers of two, and over time. A realloc counts
-// with what it added, for the size that it made; so every column adds up.
+// with what it added, for the size that it made; so every column adds up. An index tells the same
+// of all stacks together.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "analyze/numbers.h"
 #include "analyze/profile_views.h"
@@ -27,6 +31,48 @@ struct Slice {
 constexpr size_t kSlices = 10;
 using Slices = std::array<Slice, kSlices>;
 
+// Parts of a window's time, about equally long and at most kSlices: they begin and end where an
+// index cuts the time.
+class CutSlices {
+ public:
+  CutSlices() = default;
+  CutSlices(const Window& window, const IndexTimes& times) {
+    const auto& cuts = times.cuts;
+    begins_ = {std::max(window.from_tick, cuts.front())};
+    uint64_t to = std::max(std::min(window.to_tick, cuts.back()), begins_[0] + 1);
+    auto first = std::ranges::upper_bound(cuts, begins_[0]) - cuts.begin() - 1;
+    auto last = std::ranges::lower_bound(cuts, to) - cuts.begin();
+    auto count = std::clamp<ptrdiff_t>(last - first, 1, kSlices);
+    for (ptrdiff_t i = 1; i < count; ++i)
+      begins_.push_back(cuts[static_cast<size_t>(first + (last - first) * i / count)]);
+    begins_.push_back(to);
+  }
+  size_t count() const { return begins_.size() - 1; }
+  size_t of(uint64_t tick) const {
+    size_t slice = 0;
+    for (size_t i = 1; i < count(); ++i) slice += tick >= begins_[i];
+    return slice;
+  }
+  uint64_t begin(size_t slice) const { return begins_[slice]; }  // begin(count()): the end.
+
+ private:
+  std::vector<uint64_t> begins_;
+};
+
+// All that the answer is made of.
+struct Sizes {
+  std::map<uint64_t, Amounts> exact;
+  std::array<Amounts, 65> classes = {};
+  Amounts total;
+  Slices over_time = {};
+
+  void add(uint64_t size, const Amounts& amounts) {
+    exact[size] += amounts;
+    classes[size_class(size)] += amounts;
+    total += amounts;
+  }
+};
+
 class SizesView : public View, public HeapObserver {
  public:
   explicit SizesView(const Query& query)
@@ -42,7 +88,7 @@ class SizesView : public View, public HeapObserver {
   }
 
   void attach(Heap* heap, const trace::Overview& overview) override {
-    slices_ = TimeSlices(heap->window(), overview, kSlices);
+    slices_ = CutSlices(heap->window(), IndexTimes(overview.header, overview.end_tick));
     heap->add_observer(this);
   }
 
@@ -72,46 +118,97 @@ class SizesView : public View, public HeapObserver {
       slice_of(image, block, event.tick).live_change -= static_cast<int64_t>(block.bytes());
   }
 
-  Answer answer(Reading* reading, const Query& query) override {
-    RowSelector selector(reading, query);
-    std::vector<FrameId> shown;
-    std::map<uint64_t, Amounts> exact;
-    std::array<Amounts, 65> classes = {};
-    Amounts total;
-    reading->accounts().tally().for_each_row([&](const Row& row) {
-      if (by_stack_ && !selector.select(row, &shown)) return;
-      exact[row.size] += row.amounts;
-      classes[row.size_class] += row.amounts;
-      total += row.amounts;
-    });
-    Slices over_time = {};
-    for (const auto& entry : rows_.entries()) {
-      Row row;
-      row.image = entry.image, row.stack = entry.stack, row.strand = entry.strand;
-      if (by_stack_ && !selector.select(row, &shown)) continue;
-      for (size_t i = 0; i < kSlices; ++i) {
-        over_time[i].allocations += entry.value[i].allocations;
-        over_time[i].reallocations += entry.value[i].reallocations;
-        over_time[i].allocated_bytes += entry.value[i].allocated_bytes;
-        over_time[i].largest = std::max(over_time[i].largest, entry.value[i].largest);
-        over_time[i].live_change += entry.value[i].live_change;
-      }
+  bool needs_classes() const override { return false; }
+  bool restore(const IndexedWindow& from) override {
+    Index& index = from.index;
+    const std::vector<IndexFacts::Size>& sizes = index.facts().sizes;
+    if (by_stack_ || sizes.empty()) return false;
+    slices_ = CutSlices(from.window, index.facts().times);
+    auto counts = [&](size_t i) {
+      return from.images[raw(sizes[i].image) - 1] && sizes[i].size >= min_size_ &&
+             sizes[i].size <= max_size_;
+    };
+    std::vector<IndexEntry> sums;
+    if (!index.sum_sizes(from.query.selection, from.window, from.steps, &sums)) return false;
+    restored_.emplace();
+    for (size_t i = 0; i < sums.size(); ++i) {
+      Amounts amounts;
+      amounts.allocations = sums[i].allocations;
+      amounts.reallocations = sums[i].reallocations;
+      amounts.allocated_bytes = sums[i].allocated_bytes;
+      amounts.live_bytes = static_cast<uint64_t>(sums[i].live_bytes);
+      amounts.live_blocks = static_cast<uint64_t>(sums[i].live_blocks);
+      amounts.peak_bytes = static_cast<uint64_t>(sums[i].peak_bytes);
+      bool any =
+          value(amounts, Metric::kCalls) > 0 || amounts.live_blocks > 0 || amounts.peak_bytes > 0;
+      if (any && counts(i)) restored_->add(sizes[i].size, amounts);
     }
+    uint32_t step = 0;
+    auto add = [&](uint32_t end, Slice* slice, bool in_window) {
+      uint32_t first = std::exchange(step, end);
+      return index.cover_sizes(first, end, [&](const IndexEntry& entry) {
+        if (!counts(entry.cell)) return;
+        slice->live_change += entry.live_bytes;
+        if (!in_window) return;
+        slice->allocations += entry.allocations;
+        slice->reallocations += entry.reallocations;
+        slice->allocated_bytes += entry.allocated_bytes;
+        if (entry.allocations > 0 || entry.reallocations > 0)
+          slice->largest = std::max(slice->largest, sizes[entry.cell].size);
+      });
+    };
+    if (!add(from.steps.first, restored_->over_time.data(), false)) return false;
+    for (size_t i = 0; i < slices_.count(); ++i) {
+      uint32_t end = from.steps.last + 1;
+      if (i + 1 < slices_.count()) {
+        end = index.facts().times.step_of(slices_.begin(i + 1));
+        if (index.facts().steps[end - 1].mixed) return false;
+      }
+      if (!add(end, &restored_->over_time[i], true)) return false;
+    }
+    return true;
+  }
 
+  Answer answer(Reading* reading, const Query& query) override {
+    const Sizes sizes = restored_ ? std::move(*restored_) : sizes_of(reading, query);
     Answer answer;
-    answer.headline = sentence(exact, total);
-    answer.facts = {{"different_sizes", uint64_t{exact.size()}}};
+    answer.headline = sentence(sizes.exact, sizes.total);
+    answer.facts = {{"different_sizes", uint64_t{sizes.exact.size()}}};
     add_totals(*reading, &answer);
-    answer.tables.push_back(exact_table(exact, total));
-    answer.tables.push_back(class_table(classes, total));
-    answer.tables.push_back(time_table(over_time, reading->tables()));
-    add_filter_note(total.allocations, reading->accounts().totals().allocations, &answer);
+    answer.tables.push_back(exact_table(sizes.exact, sizes.total));
+    answer.tables.push_back(class_table(sizes.classes, sizes.total));
+    answer.tables.push_back(time_table(sizes.over_time, reading->tables()));
+    add_filter_note(sizes.total.allocations, reading->accounts().totals().allocations, &answer);
     return answer;
   }
 
  private:
   bool wants(const Block& block) const {
     return block.size >= min_size_ && block.size <= max_size_;
+  }
+
+  // What was seen of the events.
+  Sizes sizes_of(Reading* reading, const Query& query) const {
+    Sizes sizes;
+    RowSelector selector(reading, query);
+    std::vector<FrameId> shown;
+    reading->accounts().tally().for_each_row([&](const Row& row) {
+      if (!by_stack_ || selector.select(row, &shown)) sizes.add(row.size, row.amounts);
+    });
+    for (const auto& entry : rows_.entries()) {
+      Row row;
+      row.image = entry.image, row.stack = entry.stack, row.strand = entry.strand;
+      if (by_stack_ && !selector.select(row, &shown)) continue;
+      for (size_t i = 0; i < kSlices; ++i) {
+        Slice& slice = sizes.over_time[i];
+        slice.allocations += entry.value[i].allocations;
+        slice.reallocations += entry.value[i].reallocations;
+        slice.allocated_bytes += entry.value[i].allocated_bytes;
+        slice.largest = std::max(slice.largest, entry.value[i].largest);
+        slice.live_change += entry.value[i].live_change;
+      }
+    }
+    return sizes;
   }
 
   Slice& slice_of(ImageId image, const Block& block, uint64_t tick) {
@@ -196,7 +293,7 @@ class SizesView : public View, public HeapObserver {
                      {"largest_size", "largest", Kind::kBytes},
                      {"live_bytes", "live at its end", Kind::kBytes}};
     int64_t live = 0;
-    for (size_t i = 0; i < kSlices; ++i) {
+    for (size_t i = 0; i < slices_.count(); ++i) {
       const Slice& slice = slices[i];
       live += slice.live_change;
       uint64_t calls = slice.allocations + slice.reallocations;
@@ -209,8 +306,9 @@ class SizesView : public View, public HeapObserver {
   }
 
   bool by_stack_;
-  TimeSlices slices_;
+  CutSlices slices_;
   StackRows<Slices> rows_;
+  std::optional<Sizes> restored_;
   uint64_t min_size_, max_size_;
 };
 

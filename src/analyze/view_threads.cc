@@ -7,7 +7,11 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <memory>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "analyze/numbers.h"
 #include "analyze/view.h"
@@ -37,69 +41,120 @@ class ThreadsView : public View, public HeapObserver {
     freed.bytes += block.bytes();
   }
 
-  bool needs_rows() const override { return true; }
   bool restore(const IndexedWindow& from) override {
-    const std::vector<IndexCell>& cells = from.index.cells();
-    RowSelector selector(&from.reading, from.query);
-    std::optional<FrameId> site;
+    sites_ = std::make_unique<SiteIndex>(&from.reading, from.query);
+    restored_ = true;
+    // Cells of the same thread, and those of them of the same site.
     struct Maker {
       ImageId image;
       ThreadId thread;
       auto operator<=>(const Maker&) const = default;
     };
-    constexpr uint32_t kNobody = UINT32_MAX;
+    struct Group {
+      size_t maker, site;
+    };
+    const std::vector<IndexCell>& cells = from.index.cells();
+    constexpr uint32_t kNobody = IndexSums::kNobody;
     std::map<Maker, uint32_t> numbers;
-    std::vector<uint32_t> maker_of(cells.size(), kNobody);
+    std::vector<Maker> makers;
+    std::vector<Group> groups;
+    std::vector<std::vector<uint32_t>> group_at;  // By maker and site.
+    std::vector<uint32_t> group_of(cells.size(), kNobody);
+    Maker last = {};
+    uint32_t number = 0;
     for (size_t i = 0; i < cells.size(); ++i) {
-      Row row;
-      row.image = cells[i].image, row.stack = cells[i].stack, row.strand = cells[i].strand;
-      if (!from.has(cells[i]) || (by_stack_ && !selector.select(row, &site))) continue;
-      auto number = static_cast<uint32_t>(numbers.size());
-      maker_of[i] = numbers.try_emplace({row.image, thread_of(row.strand)}, number).first->second;
+      if (!from.has(cells[i])) continue;
+      std::optional<size_t> site = sites_->site_of(cells[i].image, cells[i].stack, cells[i].strand);
+      if (!site) continue;
+      Maker maker = {cells[i].image, thread_of(cells[i].strand)};
+      if (makers.empty() || maker != last) {
+        last = maker;
+        number = numbers.try_emplace(maker, static_cast<uint32_t>(makers.size())).first->second;
+        if (number == makers.size()) {
+          makers.push_back(maker);
+          group_at.emplace_back();
+        }
+      }
+      std::vector<uint32_t>& at = group_at[number];
+      if (*site >= at.size()) at.resize(*site + 1, kNobody);
+      if (at[*site] == kNobody) {
+        at[*site] = static_cast<uint32_t>(groups.size());
+        groups.push_back({number, *site});
+      }
+      group_of[i] = at[*site];
     }
-    // By maker, and by whom else.
-    struct Half {
-      std::vector<Freed> own;
-      std::map<std::pair<uint32_t, ThreadId>, Freed> others;
+
+    IndexSums::Wanted wanted = IndexSums::all();
+    wanted[IndexSums::kTemporary] = wanted[IndexSums::kPeakBytes] = false;
+    IndexSums::Amounts sums;
+    if (!from.sums.sum(from.query.selection, from.window, from.steps, wanted,
+                       {group_of, groups.size()}, &sums))
+      return false;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const Maker& maker = makers[groups[i].maker];
+      Amounts amounts;
+      amounts.allocations = sums[IndexSums::kAllocations][i];
+      amounts.reallocations = sums[IndexSums::kReallocations][i];
+      amounts.allocated_bytes = sums[IndexSums::kAllocatedBytes][i];
+      amounts.live_bytes = sums[IndexSums::kLiveBytes][i];
+      amounts.live_blocks = sums[IndexSums::kLiveBlocks][i];
+      add_line(maker.image, maker.thread, groups[i].site, amounts);
+    }
+
+    freed_.resize(from.images.size() + 1);
+    auto add = [&](ImageId image, ThreadId maker, ThreadId freer, const Freed& freed) {
+      if (freed.blocks > 0)
+        freed_[raw(image)].at(StackId::kNone, plain_strand(maker), freer) += freed;
+    };
+    bool some = std::exchange(by_stack_, false);  // All that is there counts.
+    const IndexFacts& facts = from.index.facts();
+    if (!some && min_size_ == 0 && max_size_ == UINT64_MAX && facts.knows_freed) {
+      for (const IndexFacts::Freed& here : facts.freed)
+        if (here.step >= from.steps.first && here.step <= from.steps.last &&
+            from.images[raw(here.image) - 1])
+          add(here.image, here.maker, here.freer, {here.blocks, here.bytes});
+      return true;
+    }
+    // By maker, and by whom else. Not in a cache line with what the other half adds to.
+    struct alignas(64) Own : Freed {};
+    struct alignas(64) Half {
+      std::vector<Own> own;
+      std::map<std::pair<size_t, ThreadId>, Freed> others;
     };
     Half halves[2];
-    for (Half& half : halves) half.own.resize(numbers.size());
+    for (Half& half : halves) half.own.resize(makers.size());
     bool good = from.for_each_ended([&](size_t half, const IndexLife& life) {
-      uint32_t maker = maker_of[life.cell];
-      if (maker == kNobody || !(life.roles & IndexLife::kFreed)) return;
-      (life.by_maker ? halves[half].own[maker] : halves[half].others[{maker, life.freer}]) +=
-          Freed{life.blocks, life.bytes};
+      uint32_t group = group_of[life.cell];
+      if (group == kNobody || !(life.roles & IndexLife::kFreed)) return;
+      size_t maker = groups[group].maker;
+      Freed& freed =
+          life.by_maker ? halves[half].own[maker] : halves[half].others[{maker, life.freer}];
+      freed += {life.blocks, life.bytes};
     });
-    std::vector<Maker> makers(numbers.size());
-    for (const auto& [maker, number] : numbers) makers[number] = maker;
-    freed_.resize(from.images.size() + 1);
-    auto add = [&](const Maker& maker, ThreadId freer, const Freed& freed) {
-      if (freed.blocks > 0)
-        freed_[raw(maker.image)].at(StackId::kNone, plain_strand(maker.thread), freer) += freed;
-    };
     for (const Half& half : halves) {
-      for (size_t i = 0; i < makers.size(); ++i) add(makers[i], makers[i].thread, half.own[i]);
-      for (const auto& [key, freed] : half.others) add(makers[key.first], key.second, freed);
+      for (size_t i = 0; i < makers.size(); ++i)
+        add(makers[i].image, makers[i].thread, makers[i].thread, half.own[i]);
+      for (const auto& [key, freed] : half.others)
+        add(makers[key.first].image, makers[key.first].thread, key.second, freed);
     }
-    by_stack_ = false;  // All that is there counts.
     return good;
   }
 
   Answer answer(Reading* reading, const Query& query) override {
     RowSelector selector(reading, query);
-    SiteIndex sites(reading, query);
+    if (!restored_) {
+      sites_ = std::make_unique<SiteIndex>(reading, query);
+      reading->accounts().tally().for_each_row([&](const Row& row) {
+        if (std::optional<size_t> site = sites_->site_of(row.image, row.stack, row.strand))
+          add_line(row.image, thread_of(row.strand), *site, row.amounts);
+      });
+    }
+    const SiteIndex& sites = *sites_;
     std::vector<FrameId> shown;
-    std::map<std::pair<ImageId, ThreadId>, Line> lines;
+    std::map<std::pair<ImageId, ThreadId>, Line> lines = std::move(lines_);
     std::map<std::tuple<ImageId, ThreadId, ThreadId>, Freed> matrix;
     Line all;
-    reading->accounts().tally().for_each_row([&](const Row& row) {
-      std::optional<size_t> site = sites.site_of(row.image, row.stack, row.strand);
-      if (!site) return;
-      Line& line = lines[{row.image, thread_of(row.strand)}];
-      line.amounts += row.amounts;
-      line.sites[*site] += value(row.amounts, Metric::kCalls);
-      all.amounts += row.amounts;
-    });
+    for (const auto& [key, line] : lines) all.amounts += line.amounts;
     for (uint32_t image = 1; image < freed_.size(); ++image)
       for (const auto& [key, freed] : freed_[image].all) {
         Row row;
@@ -152,7 +207,7 @@ class ThreadsView : public View, public HeapObserver {
                    static_cast<uint64_t>(image.pid),
                    thread_name(image, key.second),
                    value(line.amounts, Metric::kCalls) > 0
-                       ? sites.frame(line.busiest_site())
+                       ? sites.frame(line.busiest_site(sites))
                        : NamedFrame{"(allocates nothing)", "", 0, ""}};
       table.rows.push_back(std::move(row));
     }
@@ -211,11 +266,28 @@ class ThreadsView : public View, public HeapObserver {
     std::map<size_t, uint64_t> sites;  // Calls, by the site's number.
     Freed own, others, by_others;
 
-    size_t busiest_site() const {
-      return std::ranges::max_element(sites, {}, [](const auto& site) { return site.second; })
+    // Of those with as many calls, the first by name.
+    size_t busiest_site(const SiteIndex& index) const {
+      auto order = [&](const auto& site) {
+        const NamedFrame& frame = index.frame(site.first);
+        return std::tie(frame.function, frame.file, frame.line, frame.module);
+      };
+      return std::ranges::max_element(sites,
+                                      [&](const auto& a, const auto& b) {
+                                        return a.second != b.second ? a.second < b.second
+                                                                    : order(b) < order(a);
+                                      })
           ->first;
     }
   };
+  // What only had a share of the peak is none of this view's.
+  void add_line(ImageId image, ThreadId thread, size_t site, const Amounts& amounts) {
+    uint64_t calls = value(amounts, Metric::kCalls);
+    if (calls == 0 && amounts.live_blocks == 0) return;
+    Line& line = lines_[{image, thread}];
+    line.amounts += amounts;
+    line.sites[site] += calls;
+  }
   // Of one image.
   struct FreedTable {
     struct Key {
@@ -251,6 +323,9 @@ class ThreadsView : public View, public HeapObserver {
 
   bool by_stack_;
   uint64_t min_size_, max_size_;
+  std::unique_ptr<SiteIndex> sites_;
+  std::map<std::pair<ImageId, ThreadId>, Line> lines_;
+  bool restored_ = false;         // From an index.
   std::deque<FreedTable> freed_;  // By image; stay where they are.
 };
 

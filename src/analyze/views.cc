@@ -72,6 +72,20 @@ NamedFrame SiteIndex::named(FrameId id) {
 }
 
 std::optional<size_t> SiteIndex::site_of(ImageId image, StackId stack, StrandId strand) {
+  if (query_.tells_strands()) return find_site(image, stack, strand);
+  if (raw(image) >= sites_.size()) sites_.resize(raw(image) + size_t{1});
+  std::vector<uint32_t>& sites = sites_[raw(image)];
+  if (raw(stack) >= sites.size())
+    sites.resize(std::max(raw(stack) + size_t{1}, sites.size() * 2), kNotAsked);
+  uint32_t& known = sites[raw(stack)];
+  if (known == kNotAsked) {
+    std::optional<size_t> site = find_site(image, stack, strand);
+    known = site ? static_cast<uint32_t>(*site) + kFirstSite : uint32_t{kLeftOut};
+  }
+  return known == kLeftOut ? std::nullopt : std::optional<size_t>(known - kFirstSite);
+}
+
+std::optional<size_t> SiteIndex::find_site(ImageId image, StackId stack, StrandId strand) {
   Row row;
   row.image = image;
   row.stack = stack;

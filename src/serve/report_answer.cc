@@ -154,6 +154,7 @@ std::string leaks_of(Reading* reading, const Query& query, const analyze::BadFre
   analyze::Leaks found = find_leaks(reading, query, {}, suppressions);
   analyze::LeakView view;
   view.bad_frees = &bad_frees;
+  view.top = kMostRows;
   Answer answer = leaks_answer(reading, query, found, suppressions, view);
   answer.notes.insert(answer.notes.end(), notes.begin(), notes.end());
   return written(answer);
