@@ -5,7 +5,7 @@
 
 import type * as c from "./contract";
 import type { FileData } from "./file_data";
-import { flameOf as shapeOf } from "./file_flame";
+import { flameOf as shapeOf, shapeAsked } from "./file_flame";
 import { notHere } from "./file_question";
 import { type CallTree, type NodeValues, withChildren } from "./file_tree";
 import { type FlameHow, flameOf, sitesOf } from "./source";
@@ -31,13 +31,12 @@ export class FileComparison {
     const symbols = named(whole.symbols, asked);
     const { tree, values, before } = valuesOf(whole);
     const place = (id: number) => symbols.id!.indexOf(id);
-    const arrays = shapeOf(tree, values, before, {
-      inverted: how.inverted ?? false,
-      root: how.root == null ? 0 : whole.id.indexOf(how.root),
-      way: how.way ? how.way.split(".").map((id) => place(Number(id))) : [],
-      callersOf: how.callers_of == null ? null : place(how.callers_of),
-      calleesOf: how.callees_of == null ? null : place(how.callees_of),
-    });
+    const arrays = shapeOf(
+      tree,
+      values,
+      before,
+      shapeAsked(how, how.root == null ? 0 : whole.id.indexOf(how.root), place),
+    );
     if (!arrays) throw new Error("There is no such node in this tree.");
     const { others, ...columns } = arrays;
     return {

@@ -7,6 +7,7 @@
 
 import { type Flame, kFunction, kOthers, kRoot } from "./contract";
 import type { CallTree, NodeValues } from "./file_tree";
+import type { FlameHow } from "./source";
 
 export interface FlameShape {
   inverted?: boolean;
@@ -15,6 +16,17 @@ export interface FlameShape {
   root?: number; // A node; only from main inwards.
   way?: number[]; // Symbols from the root on; in all other shapes.
   most?: number;
+}
+
+// As the page asks for it; `place` finds a symbol by its id.
+export function shapeAsked(how: FlameHow, root: number, place: (id: number) => number): FlameShape {
+  return {
+    inverted: how.inverted ?? false,
+    root,
+    way: how.way ? how.way.split(".").map((id) => place(Number(id))) : [],
+    callersOf: how.callers_of == null ? null : place(how.callers_of),
+    calleesOf: how.callees_of == null ? null : place(how.callees_of),
+  };
 }
 
 export type FlameArrays = Pick<Flame, "parent" | "symbol" | "kind" | "total_of" | "self_of" | "id" | "before_of"> & {

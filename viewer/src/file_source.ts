@@ -6,7 +6,7 @@ import type * as c from "./contract";
 import { kFunction, onlyBefore } from "./contract";
 import { FileComparison } from "./file_comparison";
 import { type FileData, damaged } from "./file_data";
-import { flameOf } from "./file_flame";
+import { flameOf, shapeAsked } from "./file_flame";
 import { type FileQuestion, isProcess, notHere, questionOf, rangeOf, refusalOf } from "./file_question";
 import { FileRows } from "./file_rows";
 import { type Asked, type Groups, frameOf, groupsOf, namesOf, sitesOf, sparksOf, stacksOf } from "./file_sites";
@@ -180,13 +180,7 @@ export class FileSource implements Source {
       tree,
       nodeValues(tree, byRow, meant),
       question.before ? nodeValues(tree, rows.value(question.parts, question.before), meant) : null,
-      {
-        inverted: how.inverted ?? false,
-        root: how.root ?? 0,
-        way: how.way ? how.way.split(".").map((id) => place(Number(id))) : [],
-        callersOf: how.callers_of == null ? null : place(how.callers_of),
-        calleesOf: how.callees_of == null ? null : place(how.callees_of),
-      },
+      shapeAsked(how, how.root ?? 0, place),
     );
     if (!arrays) throw new Error("There is no such node in this tree.");
     const { others, ...columns } = arrays;
