@@ -105,6 +105,15 @@ sample=sample1.mscope
 "$malloscope" report "$sample" --metric allocated --by site | tr -s ' \n' ' ' | grep -q "Only a sample was recorded" || fail "a profile does not say it"
 "$malloscope" leaks "$sample" | tr -s ' \n' ' ' | grep -q "Only a sample was recorded" || fail "leaks do not say it"
 "$malloscope" info "$sample" | grep -q "sample" || fail "info does not say it"
+"$malloscope" diff "$sample" whole.mscope | tr -s ' \n' ' ' | grep -q "In $sample: Only a sample" || fail "diff does not say it of the older"
+"$malloscope" diff whole.mscope "$sample" | tr -s ' \n' ' ' | grep -q "In $sample: Only a sample.*In a sample a realloc" || fail "diff does not say what differs"
+"$malloscope" history whole.mscope "$sample" | grep -q "1 recording is a sample" || fail "history does not say it"
+"$malloscope" history whole.mscope "$sample" --json | python3 -c 'import json, sys; assert [r["sample_bytes"] for r in json.load(sys.stdin)["runs"]] == [None, 4096]' ||
+  fail "history --json"
+# That nothing was seen proves nothing; an estimate can be held against a limit.
+"$malloscope" run --quiet --sample 1M -o none.mscope -- true
+"$malloscope" check none.mscope --max-live 0 >/dev/null 2>&1; same "check of what was not seen" $? 3
+"$malloscope" check "$sample" --max-live 1G >/dev/null 2>&1; same "check of an estimate" $? 0
 for view in lifetimes sizes threads churn growth pages rss; do
   "$malloscope" report "$sample" --view $view >/dev/null || fail "--view $view: exit $?"
 done

@@ -30,6 +30,29 @@ for what in viewer.js api/trace; do
   same "$what" "$(status -H 'Accept-Encoding: br, gzip' "$url$what")" 200
   grep -qi '^content-encoding' head && fail "$what is packed"
 done
+# A part of an answer is not given, least of all what lies behind it.
+curl -s "$url" >whole
+for range in 600-700 0-100000 99999999- 0-0,600-700; do
+  same "bytes $range" "$(status -H "Range: bytes=$range" "$url")" 200
+  cmp -s body whole || fail "of bytes $range it sends $(wc -c <body) of $(wc -c <whole)"
+done
+# What is behind a question that was refused is no question.
+answers=$(python3 - "$port" "$url" <<'P'
+import socket, sys
+port, url = int(sys.argv[1]), sys.argv[2]
+path = url.split("/", 3)[3]
+inner = f"GET /{path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"
+s = socket.create_connection(("127.0.0.1", port))
+s.sendall(f"POST /x HTTP/1.1\r\nHost: evil.example\r\nContent-Length: {len(inner)}\r\n\r\n{inner}".encode())
+s.settimeout(4)
+got = b""
+try:
+    while piece := s.recv(65536): got += piece
+except OSError: pass
+print(got.count(b"HTTP/1.1 "), got[9:12].decode())
+P
+)
+same "a question in the body of another" "$answers" "1 403"
 same "a post" "$(status -X POST "${url}api/trace")" 405
 same "a file" "$(status "${url}../../etc/passwd" --path-as-is)" 404
 same "no such answer" "$(status "${url}api/nothing")" 404

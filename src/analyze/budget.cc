@@ -186,8 +186,7 @@ static void judge_incomplete(std::vector<Verdict>* verdicts) {
 // nothing.
 static void judge_sampled(std::vector<Verdict>* verdicts) {
   for (Verdict& verdict : *verdicts) {
-    if (verdict.limit.what != What::kLeaksWithin || verdict.exceeded() || verdict.unproven)
-      continue;
+    if (verdict.value > 0 || verdict.exceeded() || verdict.unproven) continue;
     verdict.unproven = true;
     verdict.sentence += "; but the recording is a sample";
   }

@@ -73,6 +73,7 @@ Result<Run> run_of(const std::string& path) {
   run.peak_bytes = heap.peak().bytes;
   run.complete = tables->complete;
   run.merged = tables->runs.size();
+  if (tables->header.is_sampled()) run.sample_bytes = uint64_t{1} << tables->header.sample_log2();
   uint64_t end = tables->end_tick.value_or(heap.last_tick());
   for (const trace::Image& image : tables->images) {
     run.peak_rss_bytes = std::max(run.peak_rss_bytes, image.peak_rss_bytes);
@@ -123,11 +124,15 @@ std::vector<Growth> growth(const std::vector<Run>& runs, std::string_view metric
     if (std::any_of(all.begin(), all.end(),
                     [&](const Growth& known) { return known.program == run.program; }))
       continue;
-    // What was merged holds other runs; copies, as symbolize makes them, are one run.
+    // What was merged holds other runs; copies, as symbolize makes them, are one run; what was
+    // recorded in another way than the last one is not compared with it.
+    uint64_t sample = 0;
+    for (const Run& other : runs)
+      if (other.program == run.program && other.merged == 0) sample = other.sample_bytes;
     std::vector<uint64_t> values;
     std::set<int64_t> starts;
     for (const Run& other : runs)
-      if (other.program == run.program && other.merged == 0 &&
+      if (other.program == run.program && other.merged == 0 && other.sample_bytes == sample &&
           starts.insert(other.start_unix_ns).second)
         values.push_back(other.*member);
     if (values.empty()) continue;
@@ -161,6 +166,8 @@ std::string growth_text(const Growth& growth, std::string_view metric) {
 Answer history_answer(const std::vector<Run>& runs) {
   bool any_lost =
       std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.lost > 0; });
+  bool any_sampled =
+      std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.sample_bytes > 0; });
   bool several_programs = std::any_of(
       runs.begin(), runs.end(), [&](const Run& run) { return run.program != runs[0].program; });
   Answer answer;
@@ -178,18 +185,20 @@ Answer history_answer(const std::vector<Run>& runs) {
   for (const Figure& figure : kFigures)
     table.columns.push_back({figure.key, figure.title, figure.kind, true, figure.may_go});
   table.columns.push_back({"lost", "lost", Kind::kCount, any_lost});
+  table.columns.push_back({"sample_bytes", "sample", Kind::kBytes, any_sampled});
   table.columns.push_back({"processes", "processes", Kind::kCount, false});
   table.columns.push_back({"complete", "", Kind::kText, false});
   table.columns.push_back({"program", "program", Kind::kText, several_programs});
   table.columns.push_back({"file", "trace", Kind::kText});
   table.columns.push_back({"trace", "", Kind::kText, false});
-  uint64_t lost = 0, cut = 0;
+  uint64_t lost = 0, cut = 0, sampled = 0;
   for (const Run& run : runs) {
     TableRow row;
     row.cells = {date_text(run.start_unix_ns),
                  static_cast<uint64_t>(std::max<int64_t>(run.start_unix_ns, 0))};
     for (const Figure& figure : kFigures) row.cells.emplace_back(run.*figure.member);
     row.cells.emplace_back(run.lost);
+    row.cells.push_back(run.sample_bytes == 0 ? Cell() : Cell(run.sample_bytes));
     row.cells.emplace_back(run.processes);
     row.cells.emplace_back(std::string(run.complete ? "yes" : "no"));
     row.cells.emplace_back(run.program);
@@ -198,11 +207,17 @@ Answer history_answer(const std::vector<Run>& runs) {
     table.rows.push_back(std::move(row));
     lost += run.lost > 0;
     cut += !run.complete;
+    sampled += run.sample_bytes > 0;
   }
   answer.tables.push_back(std::move(table));
   if (lost > 0)
     answer.notes.push_back(fmt::format("{} lost events: the figures are too small.",
                                        count_text(lost, "recording", "recordings")));
+  if (sampled > 0)
+    answer.notes.push_back(
+        fmt::format("{}: the figures are estimates, and a realloc adds all of its new size to "
+                    "allocated.",
+                    count_text(sampled, "recording is a sample", "recordings are samples")));
   if (cut > 0)
     answer.notes.push_back(fmt::format("{} not complete: the figures are of what is there.",
                                        count_text(cut, "recording is", "recordings are")));

@@ -28,7 +28,8 @@ struct Run {
   uint64_t peak_rss_bytes = 0;  // Of the process that had most.
   uint64_t lost = 0;
   bool complete = true;
-  uint64_t merged = 0;  // Recordings that it was merged from.
+  uint64_t merged = 0;        // Recordings that it was merged from.
+  uint64_t sample_bytes = 0;  // Of --sample; 0: every block was recorded.
 };
 
 Result<Run> run_of(const std::string& path);

@@ -180,9 +180,9 @@ std::string Reading::sample_sentence() const {
   if (log2 == 0) return {};
   return fmt::format(
       "Only a sample was recorded, about one block for each {} allocated: all figures are "
-      "estimates. One that 100 recorded blocks make up is right to about 10 %, of 10,000 to about "
-      "1 %",
-      bytes_text(uint64_t{1} << log2));
+      "estimates. {} in small blocks are right to about 10 %, {} to about 1 %",
+      bytes_text(uint64_t{1} << log2), bytes_text(uint64_t{128} << log2),
+      bytes_text(uint64_t{16384} << log2));
 }
 
 std::vector<std::string> Reading::missing_names() const {

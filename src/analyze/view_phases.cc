@@ -158,9 +158,9 @@ class PhasesView : public View {
     if (lines[*worst].own_left == 0)
       return fmt::format("{}; nothing that they allocated is left{}",
                          count_text(phases, "phase", "phases"), until);
-    return fmt::format("{}; \"{}\" leaves most: {} in {}{}", count_text(phases, "phase", "phases"),
-                       tables.mark_names[*worst], bytes_text(lines[*worst].amounts.live_bytes),
-                       count_text(lines[*worst].amounts.live_blocks, "block", "blocks"), until);
+    return fmt::format("{}; \"{}\" leaves most, apart from phases inside it: {}{}",
+                       count_text(phases, "phase", "phases"), tables.mark_names[*worst],
+                       bytes_text(lines[*worst].own_left), until);
   }
 };
 

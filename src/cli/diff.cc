@@ -32,6 +32,19 @@ bool parse_units(const std::string& text, double* before, double* after) {
   return second == std::errc() && rest == end && counts(*before) && counts(*after);
 }
 
+// Which of two recordings are samples, and what that does to a comparison.
+void add_sample_notes(const analyze::Reading& before, const analyze::Reading& after,
+                      const std::vector<std::string>& traces, analyze::Answer* answer) {
+  for (const analyze::Reading* reading : {&before, &after})
+    if (std::string sentence = reading->sample_sentence(); !sentence.empty())
+      answer->notes.push_back(
+          fmt::format("In {}: {}.", reading == &before ? traces.front() : traces.back(), sentence));
+  if (before.tables().header.is_sampled() != after.tables().header.is_sampled())
+    answer->notes.emplace_back(
+        "In a sample a realloc is a free and an allocation of all of the new size: its "
+        "allocations and allocated bytes are above those of a full recording.");
+}
+
 }  // namespace
 
 int main_diff(const Words& words) {
@@ -107,6 +120,7 @@ int main_diff(const Words& words) {
   if (shape.top == 0 && !json) shape.top = 20;
   analyze::Answer answer =
       analyze::diff(old_reading.get(), before, new_reading.get(), *after, options);
+  if (!moments) add_sample_notes(*old_reading, *new_reading, traces, &answer);
   if (!moments)
     for (const std::string& sentence : old_reading->missing_names())
       answer.notes.push_back(fmt::format("In {}: {}", traces.front(), sentence));

@@ -197,7 +197,9 @@ static void add_remarks(analyze::Reading* reading, analyze::Answer* answer) {
 
 int print_answer(analyze::Reading* reading, analyze::Answer answer, const analyze::Shape& shape,
                  bool json, Color color, bool full_names) {
-  if (std::string sample = reading->sample_sentence(); !sample.empty())
+  auto said = [](const std::string& note) { return note.find("Only a sample") != note.npos; };
+  if (std::string sample = reading->sample_sentence();
+      !sample.empty() && std::ranges::none_of(answer.notes, said))
     answer.notes.push_back(sample + ".");
   for (std::string& sentence : reading->missing_names())
     answer.notes.push_back(std::move(sentence));

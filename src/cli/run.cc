@@ -101,7 +101,7 @@ Result<unsigned> sample_log2_of(const std::string& text) {
   if (!bytes) return std::unexpected(bytes.error());
   if (*bytes < kLeast || *bytes > kMost || !std::has_single_bit(*bytes))
     return fail(fmt::format(
-        "--sample takes a power of two from 2 bytes to 1G, such as 512K; {} is none", text));
+        "--sample takes a power of two from 2 bytes to 1G, such as 512K, which {} is not", text));
   return static_cast<unsigned>(std::countr_zero(*bytes));
 }
 
@@ -152,8 +152,8 @@ int main_run(const Words& words) {
                "a call");
   std::string sample;
   app.add_option("--sample", sample,
-                 "Record only a sample, about one block for each SIZE bytes, large ones all;\n"
-                 "figures are estimates then. For programs that allocate too much to keep it all")
+                 "Record only a sample, about one block for each SIZE bytes (a power of two, such\n"
+                 "as 512K), large ones all; figures are estimates then (docs/sampling.md)")
       ->type_name("SIZE");
   add_color(app, &options.color);
   Words only_for_help;

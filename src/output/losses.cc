@@ -33,7 +33,10 @@ std::vector<Loss> losses(const analyze::Reading& reading) {
                                                           : tables.incomplete_because),
                      Kind::kCut});
   if (tables.header.is_sampled()) found.push_back({reading.sample_sentence(), Kind::kSampled});
-  say(Kind::kLost, lost, "event was", "events were", " lost: the figures are too low by that much");
+  say(Kind::kLost, lost, "event was", "events were",
+      tables.header.is_sampled()
+          ? " lost, of a sample in which each stands for others: the figures are off by that"
+          : " lost: the figures are too low by that much");
   say(Kind::kLost, totals.unmatched_frees, "free was", "frees were",
       tables.header.has_free_stacks()
           ? " of what was no live block (malloscope leaks shows where)"

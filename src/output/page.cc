@@ -174,7 +174,9 @@ class Page {
                            range_.from_ns > 0 ? ", whenever they were allocated" : ""));
       else
         figure("Still live", bytes_text(totals_.live_bytes),
-               totals_.live_blocks == 0 ? "every block was freed" : "at the end, in " + live);
+               totals_.live_blocks > 0       ? "at the end, in " + live
+               : tables_.header.is_sampled() ? "at the end: every recorded block was freed"
+                                             : "every block was freed");
       figure("Temporary", percent_text(totals_.temporary, totals_.allocations),
              fmt::format("{}, freed before the thread's next one",
                          count_text(totals_.temporary, "allocation", "allocations")));

@@ -5,21 +5,19 @@
 #pragma once
 
 #include "record/recorder.h"
+#include "record/throws.h"
 #include "wire/sampling.h"
 
 namespace malloscope::record {
 
 MSCOPE_FAST bool samples() { return kDetailed && inherited.sample_log2 != 0; }
 
-// One throw. The upper bits of a congruential generator are good ones; threads begin at different
-// places since their states lie at different ones.
 MSCOPE_FAST bool draws(ThreadState* t, size_t size) {
   unsigned weight_log2 = wire::sample_weight_log2(size, inherited.sample_log2);
   if (weight_log2 == 0) return true;
   if (t->random == 0) [[unlikely]]
-    t->random = (reinterpret_cast<uintptr_t>(t) ^ inherited.image_stamp) * 0xd6e8feb86659fd93 | 1;
-  t->random = t->random * 6364136223846793005 + 1442695040888963407;
-  return t->random >> (64 - weight_log2) == 0;
+    t->random = first_throw(reinterpret_cast<uintptr_t>(t), inherited.image_stamp);
+  return throw_hits(&t->random, weight_log2);
 }
 
 // The thread's newest block, as far as the sample knows, is its newest no more.

@@ -102,10 +102,20 @@ struct Server::Http : httplib::Server {
   }
   // The library lets 5 wait to be let in: then who is sixth tries again after a second.
   void let_many_wait() { ::listen(svr_sock_, SOMAXCONN); }
+  // Until a question is not one of the page's: behind that anything may come, the body that it has
+  // too. Parts of answers (Range) are not given: the library would take them from beyond the end.
   bool converse(Connection* connection) {
-    bool closed = false, done = true;
-    while (!closed && done && connection->await_question())
-      done = process_request(*connection, false, closed, nullptr);
+    bool closed = false, done = true, understood = true;
+    auto look_at = [&](httplib::Request& request) {
+      request.ranges.clear();
+      understood = (request.method == "GET" || request.method == "HEAD") &&
+                   !request.has_header("Content-Length") &&
+                   !request.has_header("Transfer-Encoding");
+    };
+    while (!closed && done && understood && connection->await_question()) {
+      understood = false;
+      done = process_request(*connection, false, closed, look_at);
+    }
     return done;
   }
 

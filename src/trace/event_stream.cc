@@ -38,7 +38,7 @@ bool read_header(wire::Unpacker in, Header* header) {
   header->recorder_version = record.recorder_version;
   header->settings = record.settings;
   set_clock(header, record.cycles_per_second);
-  return true;
+  return header->sample_setting().has_value();
 }
 
 class Stream {

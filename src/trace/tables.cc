@@ -12,16 +12,17 @@
 
 namespace malloscope::trace {
 
-unsigned Header::sample_log2() const {
+std::optional<unsigned> Header::sample_setting() const {
   constexpr std::string_view kKey = "sample=";
   for (const std::string& setting : settings) {
     if (!setting.starts_with(kKey)) continue;
     uint64_t period = 0;
     const char* end = setting.data() + setting.size();
     auto read = std::from_chars(setting.data() + kKey.size(), end, period);
-    if (read.ptr != end || !std::has_single_bit(period)) continue;
+    if (read.ec != std::errc() || read.ptr != end || !std::has_single_bit(period) || period == 1)
+      return std::nullopt;
     auto log2 = static_cast<unsigned>(std::countr_zero(period));
-    if (log2 <= wire::kMostSampleLog2) return log2;
+    return log2 <= wire::kMostSampleLog2 ? std::optional(log2) : std::nullopt;
   }
   return 0;
 }

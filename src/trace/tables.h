@@ -208,8 +208,10 @@ struct Header {
 
   bool has_free_stacks() const { return has_setting("free-stacks=true"); }
   bool has_call_times() const { return has_setting("time-calls=true"); }
-  // Of wire/sampling.h; 0: every call is in it.
-  unsigned sample_log2() const;
+  // Of wire/sampling.h; 0: every call is in it. Nothing: what the settings say of it makes no
+  // sense.
+  std::optional<unsigned> sample_setting() const;
+  unsigned sample_log2() const { return sample_setting().value_or(0); }
   bool is_sampled() const { return sample_log2() > 0; }
   double ns_per_cycle() const {
     return ns_per_tick / static_cast<double>(uint64_t{1} << tick_shift);

@@ -48,5 +48,20 @@ TEST(StackTable, KeepsApartWhatALibraryWasBefore) {
   EXPECT_EQ(table.generation(table.node(StackId{2})), 1u);
 }
 
+TEST(Header, KnowsWhatASampleIs) {
+  auto setting = [](std::string text) {
+    Header header;
+    header.settings = {"follow=true", std::move(text)};
+    return header.sample_setting();
+  };
+  EXPECT_EQ(setting("on-full=wait"), 0u);
+  EXPECT_EQ(setting("sample=2"), 1u);
+  EXPECT_EQ(setting("sample=524288"), 19u);
+  EXPECT_EQ(setting("sample=1099511627776"), 40u);
+  for (const char* bad : {"sample=", "sample=0", "sample=1", "sample=3", "sample=-2",
+                          "sample=4096x", "sample=2199023255552", "sample=18446744073709551616"})
+    EXPECT_EQ(setting(bad), std::nullopt) << bad;
+}
+
 }  // namespace
 }  // namespace malloscope::trace

@@ -16,7 +16,7 @@ const said = {
   empty: [/^Empty No allocation was recorded\.$/],
   cut: [/^Cut The trace is not complete: .*cut\.$/],
   lossy: [/^Lossy [\d,]+ events were lost: the figures are too low by that much\.$/],
-  sampled: [/^Sampled Only a sample was recorded, about one block for each 4.0 KiB allocated: all figures are estimates\./],
+  sampled: [/^Sampled Only a sample was recorded, about one block for each 4.0 KiB allocated: all figures are estimates\. 512.0 KiB in small blocks/],
   stripped: [/^Names \w+ is stripped: only the functions it exports have names/],
   rebuilt: [/^Names program has been rebuilt since the recording; its functions are shown as addresses/],
 };
