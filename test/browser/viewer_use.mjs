@@ -445,6 +445,18 @@ async function phases(viewer) {
   const load = info.phases.find((p) => p.name === "load"),
     end = info.trace.duration_ns;
   check("its time is a range", near(viewer.words().from, (load.from_ns / end) * 100) && near(viewer.words().to, (load.to_ns / end) * 100));
+  // What is below the pointer, or the keys, is named.
+  await viewer.go("view=sites");
+  await viewer.page.locator(".strip [role=slider]").focus();
+  await viewer.press("Home");
+  const middle = Math.round((500 * (load.from_ns + load.to_ns)) / end);
+  for (let i = 0; i < Math.floor(middle / 50); ++i) await viewer.page.keyboard.press("PageUp");
+  for (let i = 0; i < middle % 50; ++i) await viewer.page.keyboard.press("ArrowRight");
+  await viewer.settled();
+  const said = await viewer.text(".strip .legend-said");
+  check("a phase is named", /^phases? .*\bload\b/.test(said) || said);
+  const value = await viewer.page.locator(".strip [role=slider]").getAttribute("aria-valuetext");
+  check("also for those who do not see it", value.endsWith(said) || value);
   await viewer.go("view=sites&metric=allocated&group=phase");
   await sameSites("by phase", viewer, trace, { metric: "allocated" }, "phase");
   await viewer.go("view=timeline&by=phase");

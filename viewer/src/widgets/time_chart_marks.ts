@@ -44,6 +44,7 @@ export function drawBehind(u: uPlot, props: TimeChartProps, theme: "light" | "da
     const high = (bandHeight - 2) * ratio,
       top = bbox.top - (lanes.length - row) * bandHeight * ratio;
     const visible = lane.filter((p) => p.to_ns >= u.scales.x!.min! && p.from_ns <= u.scales.x!.max!);
+    let free = -Infinity; // What has no room of its own lies on others, and is not named there.
     bandsOf(visible, x, 3 * ratio).forEach((band, i, all) => {
       const wide = Math.max(ratio, band.right - band.left);
       ctx.fillStyle = colours.muted;
@@ -53,7 +54,11 @@ export function drawBehind(u: uPlot, props: TimeChartProps, theme: "light" | "da
       const text = shown(bandText(band)),
         needs = ctx.measureText(text).width + 8 * ratio;
       // Where it does not fit, beside it if there is room.
-      const beside = needs > wide && needs < (all[i + 1]?.left ?? bbox.left + bbox.width) - band.right;
+      const beside =
+        needs > wide && band.right >= free && needs < (all[i + 1]?.left ?? bbox.left + bbox.width) - band.right;
+      const own = beside || band.left >= free - ratio;
+      free = Math.max(free, band.right);
+      if (!own) return;
       ctx.fillStyle = beside ? colours.muted : colours.ink;
       ctx.fillText(
         beside ? text : fitting(ctx, text, wide - 8 * ratio),
