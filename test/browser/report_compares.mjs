@@ -10,8 +10,7 @@ import { check, cli, finish, launch, Viewer } from "./viewer.mjs";
 await finish(async () => {
   const [before, after, file] = process.argv.slice(2);
   const viewer = await Viewer.open(await launch(), `file://${file}`, "", { offline: true });
-  await viewer.tab("Diff");
-  await viewer.choose("Compare", `before: ${before}`);
+  check("it opens with what changed", viewer.words(), { view: "diff", base: "1" });
   check("what is compared", (await viewer.text(".view .caption")).includes(`before (${before})`));
   for (const metric of ["peak", "live", "allocated", "allocations", "calls", "temporary"]) {
     const told = cli("diff", before, after, "--metric", metric);

@@ -187,6 +187,10 @@ const peak = async (viewer, trace) => {
     return boxes.filter((b) => b.right > frame.right + 1 || b.bottom > frame.bottom + 1).length;
   });
   check("no area sticks out", outside, 0);
+  const cut = await viewer.page.$$eval(".spark", (all) =>
+    all.filter((e) => e.getBoundingClientRect().right > e.parentElement.getBoundingClientRect().right).length,
+  );
+  check("no curve is cut off", cut, 0);
   check("areas of the peak", areas.length > 0 && areas.filter((a) => a.includes(",")).every((a) => amounts.has(a)));
 };
 

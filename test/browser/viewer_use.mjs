@@ -112,6 +112,15 @@ async function zoom(viewer) {
   check("the figures say of what", /, whole recording$/.test(await viewer.text(".figure-title")));
   await viewer.go("view=peak&metric=live&to=40%25");
   check("the peak says when", (await viewer.text(".view .caption")).includes(` live ${at}, `));
+  for (const view of ["leaks", "sizes", "lifetimes", "threads"]) {
+    await viewer.go(`view=${view}&metric=allocated&from=20%25&to=70%25`);
+    const range = (await viewer.text(".chips .chip bdi")).trim();
+    check(`${view} says of when`, await viewer.text(".view .caption"), `From ${range}:`);
+    const untimed = (await viewer.texts(".view h2")).filter((h) => !h.endsWith(`, ${range}`));
+    check(`headings of ${view} say so too`, untimed.filter((h) => h !== "How the program got there"), []);
+    await viewer.go(`view=${view}`);
+    check(`${view} of the whole`, await viewer.texts(".view .caption"), []);
+  }
   await viewer.go("view=sites&metric=leaked");
   check("leaked is called so", (await viewer.text(".view .caption")).startsWith("Leaked (allocated in"));
 }
@@ -164,6 +173,38 @@ async function filters(viewer) {
   await viewer.page.focus("#f-module");
   await viewer.settled();
   check("and it stays so", [viewer.words().where, await viewer.text(".view .caption")], [undefined, before]);
+
+  // Each text that was applied is a step.
+  await viewer.go("view=sites&metric=allocations");
+  for (const text of ["main", "malloc", ""]) await viewer.type("where", text);
+  const steps = [];
+  for (let i = 0; i < 3; ++i) {
+    await viewer.page.goBack();
+    await viewer.settled();
+    steps.push([viewer.words().where, await viewer.page.inputValue("#f-where")]);
+  }
+  check("a step for each text", steps, [
+    ["malloc", "malloc"],
+    ["main", "main"],
+    [undefined, ""],
+  ]);
+
+  // What is no size is said, and goes with all the rest.
+  await viewer.go("view=sites&metric=allocated");
+  await viewer.type("min_size", "256");
+  await viewer.type("min_size", "abc");
+  check("no size", /^A size is like .* 256 .*in force/.test(await viewer.text("[role=alert]")));
+  check("which the field names", await viewer.page.getAttribute("#f-min_size", "aria-describedby"), "p-min_size");
+  await viewer.type("max_size", "abc");
+  check("each says it", (await viewer.texts("[role=alert]")).length, 2);
+  await viewer.page.getByRole("button", { name: "Clear all" }).click();
+  await viewer.settled();
+  check("all is cleared", [
+    await viewer.page.inputValue("#f-min_size"),
+    await viewer.page.inputValue("#f-max_size"),
+    await viewer.texts("[role=alert], [aria-invalid]"),
+    viewer.words().min_size,
+  ], ["", "", [], undefined]);
 
   await viewer.go("view=sites&metric=allocated");
   await viewer.page.selectOption("#f-process", String(busiest.pid));
@@ -227,8 +268,18 @@ async function flame(viewer) {
   // From the menu of a function.
   await onRow(viewer, 4, (x, y) => viewer.page.mouse.click(x, y, { button: "right" }));
   check("a menu of the function", await viewer.page.getByRole("menu").getAttribute("aria-label"), hovered);
-  await item(viewer, "Focus");
+  await item(viewer, "Make it the root");
   check("focus", await total(), count(sum("--only-under", viewer.words().under)));
+  await viewer.go(start);
+  await onRow(viewer, 4, (x, y) => viewer.page.mouse.click(x, y, { button: "right" }));
+  await item(viewer, "Only stacks through it");
+  const through = viewer.words().where;
+  check("only stacks through it", await total(), count(sum("--where", through)));
+  await viewer.go(`${start}&where=not%20nowhere_at_all`);
+  await onRow(viewer, 4, (x, y) => viewer.page.mouse.click(x, y, { button: "right" }));
+  await item(viewer, "Only stacks through it");
+  check("and what was asked before", viewer.words().where, `(not nowhere_at_all) and ${through}`);
+  check("both", await total(), count(sum("--where", through)));
   await viewer.go(start);
   await onRow(viewer, 4, (x, y) => viewer.page.mouse.click(x, y, { button: "right" }));
   await item(viewer, "Hide");
@@ -394,6 +445,18 @@ async function phases(viewer) {
   const load = info.phases.find((p) => p.name === "load"),
     end = info.trace.duration_ns;
   check("its time is a range", near(viewer.words().from, (load.from_ns / end) * 100) && near(viewer.words().to, (load.to_ns / end) * 100));
+  // What is below the pointer, or the keys, is named.
+  await viewer.go("view=sites");
+  await viewer.page.locator(".strip [role=slider]").focus();
+  await viewer.press("Home");
+  const middle = Math.round((500 * (load.from_ns + load.to_ns)) / end);
+  for (let i = 0; i < Math.floor(middle / 50); ++i) await viewer.page.keyboard.press("PageUp");
+  for (let i = 0; i < middle % 50; ++i) await viewer.page.keyboard.press("ArrowRight");
+  await viewer.settled();
+  const said = await viewer.text(".strip .legend-said");
+  check("a phase is named", /^phases? .*\bload\b/.test(said) || said);
+  const value = await viewer.page.locator(".strip [role=slider]").getAttribute("aria-valuetext");
+  check("also for those who do not see it", value.endsWith(said) || value);
   await viewer.go("view=sites&metric=allocated&group=phase");
   await sameSites("by phase", viewer, trace, { metric: "allocated" }, "phase");
   await viewer.go("view=timeline&by=phase");

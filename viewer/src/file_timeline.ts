@@ -2,10 +2,11 @@
 // How a part of the stacks went through the slices of the self-contained file, and how its processes or
 // sites make that up. Only the ends of slices are known.
 
-import type { Timeline, Trace } from "./contract";
+import type { Frame, Timeline, Trace } from "./contract";
 import { type Asked, folded } from "./file_sites";
 import { notHere } from "./file_question";
 import { grouped } from "./format";
+import { place } from "./safe_text";
 
 const mostGroups = 12;
 
@@ -52,6 +53,17 @@ export function timelineOf(asked: Asked, by: string, trace: Trace): Timeline {
   };
 }
 
+// Names of sites; those that are of several have their line with them.
+export function toldApart(frames: readonly Frame[]): string[] {
+  const many = new Map<string, number>();
+  const nameOf = (frame: Frame) => frame.name ?? "?";
+  for (const frame of frames) many.set(nameOf(frame), (many.get(nameOf(frame)) ?? 0) + 1);
+  return frames.map((frame) => {
+    const where = many.get(nameOf(frame))! > 1 ? place(frame.file, frame.line) : "";
+    return where ? `${nameOf(frame)} ${where}` : nameOf(frame);
+  });
+}
+
 // The heaviest at their own highest, and the rest as one.
 function layersOf(asked: Asked, by: string, trace: Trace): Pick<Timeline, "groups" | "group_live"> {
   const { rows, meant } = asked;
@@ -62,7 +74,7 @@ function layersOf(asked: Asked, by: string, trace: Trace): Pick<Timeline, "group
     const groups = asked.groups("site");
     of = groups.of;
     last = groups.id.indexOf(folded);
-    names = groups.frames.map((frame) => frame.name ?? "?");
+    names = toldApart(groups.frames);
   } else if (by === "process") {
     of = rows.image;
     names = rows.images.map((pid, i) => {

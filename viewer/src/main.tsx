@@ -15,6 +15,13 @@ const place = document.getElementById("page")!;
 place.textContent = "";
 const data = FileData.ofPage(document);
 const source = data ? new FileSource(data) : new ServerSource();
-render(<App source={source} store={new Store()} />, place);
+const store = new Store();
+// A file of two recordings is opened for what changed; the server's address says so itself.
+if (data && !location.href.includes("#"))
+  source.trace().then(
+    (trace) => trace.base && store.change({ view: "diff", base: true }, false),
+    () => {}, // The page says it.
+  );
+render(<App source={source} store={store} />, place);
 // A server that nobody asks anything ends; as long as the page is open, somebody does.
 if (!data) setInterval(() => source.progress().catch(() => undefined), 20_000);

@@ -48,6 +48,11 @@ export function stackTextOf(name: string, full: string | null | undefined): stri
   return `/${patternOf(name, full).replaceAll("/", "\\/")}/`;
 }
 
+// A stack text that asks for both.
+export function bothTexts(first: string, second: string): string {
+  return !first.trim() || first.trim() === second ? second : `(${first}) and ${second}`;
+}
+
 // And back, for people.
 export function patternText(pattern: string): string {
   const whole = /^\^(.*)\$$/s.exec(pattern);

@@ -33,6 +33,11 @@ export function rangeWords(trace: Trace, state: Pick<State, "from" | "to">): str
   return `${at(trace, state.from ?? 0)} to ${at(trace, state.to ?? 1000)}`;
 }
 
+// What is put behind a heading while a part of the time is looked at.
+export function ofTime(trace: Trace, state: Pick<State, "from" | "to">): string {
+  return isWholeTime(state) ? "" : `, ${rangeWords(trace, state)}`;
+}
+
 // A metric with the time that it is of.
 export function metricTitle(trace: Trace, state: Times): string {
   const { title } = metricWords(state.metric);

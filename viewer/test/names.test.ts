@@ -5,8 +5,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contrast, inkOn, palette } from "../src/colors";
 import { editorLink, usualTemplate, whyRefused } from "../src/editor";
+import { toldApart } from "../src/file_timeline";
 import { Labels, shorterNames } from "../src/labels";
-import { literally, patternOf, patternText, place, shown } from "../src/safe_text";
+import { bothTexts, literally, patternOf, patternText, place, shown } from "../src/safe_text";
 
 test("control characters and marks of direction are shown", () => {
   assert.equal(shown("plain::name<int>(char)"), "plain::name<int>(char)");
@@ -74,4 +75,16 @@ test("what is written can be read on every colour", () => {
       assert.ok(contrast(ink, p.panel) >= 4.5, `${theme} ${ink}`);
     for (const line of p.series) assert.ok(contrast(line, p.panel) >= 2, `${theme} ${line}`);
   }
+});
+
+test("a stack text that asks for both", () => {
+  assert.equal(bothTexts("", "/^f$/"), "/^f$/");
+  assert.equal(bothTexts(" /^f$/ ", "/^f$/"), "/^f$/");
+  assert.equal(bothTexts("a or -b", "/^f$/"), "(a or -b) and /^f$/");
+});
+
+test("sites of one name have their lines with them", () => {
+  const at = (name: string, file?: string, line?: number) => ({ name, file: file ?? null, line: line ?? null });
+  const frames = [at("f", "/a/x.cc", 3), at("g", "/a/x.cc", 4), at("f", "/a/y.cc", 5), at("h"), at("h")];
+  assert.deepEqual(toldApart(frames), ["f x.cc:3", "g", "f y.cc:5", "h", "h"]);
 });

@@ -10,6 +10,7 @@ import { bytesText, durationText, fixed, grouped, rateText } from "../format";
 import { usePage } from "../page";
 import { shown } from "../safe_text";
 import { question } from "../state";
+import { isWholeTime, ofTime, rangeWords } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { FrameText, ShareBar, Waiting, Words, frameName } from "../widgets/bits";
 import { StackFrames } from "../widgets/site_panel";
@@ -30,32 +31,55 @@ export function AnswerView({
   return (
     <div class="view scrolls">
       <Waiting asked={asked} what="Counting blocks">
-        {(answer) => <AnswerBody answer={answer} drawn={draw?.(answer)} without={without} />}
+        {(answer) => <AnswerBody name={name} answer={answer} drawn={draw?.(answer)} without={without} />}
       </Waiting>
     </div>
   );
 }
 
+// Answers that are of the time that is looked at.
+const timed = ["leaks", "sizes", "lifetimes", "threads"];
+
 export function AnswerBody({
+  name = "",
   answer,
   drawn,
   without = [],
 }: {
+  name?: string;
   answer: Answer;
   drawn?: ComponentChildren;
   without?: string[];
 }) {
   return (
     <>
+      {timed.includes(name) && <WhatTime />}
       <p class="headline">{headlineOf(answer)}</p>
       {drawn}
       {answer.tables
         .filter((t) => !without.includes(t.key))
         .map((t) => (
-          <OneTable key={t.key} table={t} />
+          <OneTable key={t.key} table={t} timed={timed.includes(name)} />
         ))}
       <Notes answer={answer} />
     </>
+  );
+}
+
+// Above a sentence that does not say it itself.
+export function WhatTime() {
+  const { state, trace } = usePage();
+  return isWholeTime(state) ? null : <p class="caption">{`From ${rangeWords(trace, state)}:`}</p>;
+}
+
+// A heading with the time that it is of.
+export function TimedHeading({ children }: { children: ComponentChildren }) {
+  const { state, trace } = usePage();
+  return (
+    <h2>
+      {children}
+      <span class="muted">{ofTime(trace, state)}</span>
+    </h2>
   );
 }
 
@@ -78,7 +102,15 @@ export function Notes({ answer }: { answer: Answer }) {
   );
 }
 
-export function OneTable({ table, tallest = 16 }: { table: AnswerTable; tallest?: number }) {
+export function OneTable({
+  table,
+  tallest = 16,
+  timed = false,
+}: {
+  table: AnswerTable;
+  tallest?: number;
+  timed?: boolean;
+}) {
   const stack = table.columns.findIndex((c) => c.kind === "stack");
   const [chosen, setChosen] = useState<number | null>(null);
   const columns = useMemo(() => tableColumns(table), [table]);
@@ -86,7 +118,7 @@ export function OneTable({ table, tallest = 16 }: { table: AnswerTable; tallest?
   if (table.rows.length === 0) return null;
   return (
     <section class="answer-table">
-      {table.title && <h2>{shown(table.title)}</h2>}
+      {table.title && (timed ? <TimedHeading>{shown(table.title)}</TimedHeading> : <h2>{shown(table.title)}</h2>)}
       <VirtualTable
         label={shown(table.title || table.key)}
         columns={columns}

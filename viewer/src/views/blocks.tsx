@@ -77,6 +77,7 @@ function siteOptions(sites: Sites | null, source: Source) {
 }
 
 const axis = 22;
+const mostBars = 20_000; // Beyond, the server merges.
 
 function Bars({ blocks }: { blocks: Blocks }) {
   const { trace, state, theme } = usePage();
@@ -85,6 +86,8 @@ function Bars({ blocks }: { blocks: Blocks }) {
   const [size, setSize] = useState({ w: 0, h: 0 });
   const [top, setTop] = useState(0);
   const [under, setUnder] = useState<{ bar: number; x: number; y: number } | null>(null);
+  // Of a sample, each block that was recorded stands for several, though nothing was merged.
+  const sampled = trace.warnings.some((w) => w.kind === "sampled") && blocks.bars < mostBars;
   const lanes = useMemo(() => lanesOf(blocks.born, blocks.died), [blocks]);
   const from = cutTime(trace, state.from ?? 0),
     to = Math.max(from + 1, cutTime(trace, state.to ?? 1000));
@@ -135,7 +138,7 @@ function Bars({ blocks }: { blocks: Blocks }) {
     context.lineWidth = 1;
     context.beginPath();
     for (let i = 0; i < blocks.born.length; ++i) {
-      if (blocks.stands_for[i]! <= 1) continue;
+      if (sampled || blocks.stands_for[i]! <= 1) continue;
       const y = axis + lanes.lane[i]! * tall - top;
       if (y + tall < axis || y > size.h) continue;
       const left = Math.max(0, x(blocks.born[i]!)),
@@ -183,7 +186,12 @@ function Bars({ blocks }: { blocks: Blocks }) {
     <div class="blocks">
       <p class="caption">
         {`${countText(blocks.blocks, "block", "blocks")} of ${sizes}; up to ${countText(lanes.count, "bar", "bars")} at once; ${grouped(live)} still live at the end`}
-        {merged ? `. They are merged into ${grouped(blocks.bars)} bars; a hatched one stands for several` : ""}.
+        {!merged
+          ? ""
+          : sampled
+            ? `. ${countText(blocks.bars, "recorded block stands", "recorded blocks stand")} for ${grouped(blocks.blocks)}`
+            : `. They are merged into ${countText(blocks.bars, "bar", "bars")}; a hatched one stands for several`}
+        .
         <span class="legend-inline">
           {" "}
           smaller{" "}
@@ -243,7 +251,15 @@ function Bars({ blocks }: { blocks: Blocks }) {
         >
           {blocks.stands_for[u.bar]! > 1 && (
             <span>
-              <b>{grouped(blocks.stands_for[u.bar]!)} blocks</b>, of {bytesText(blocks.size[u.bar]!)} on average
+              {sampled ? (
+                <>
+                  <b>{bytesText(blocks.size[u.bar]!)}</b>, recorded for {grouped(blocks.stands_for[u.bar]!)} blocks
+                </>
+              ) : (
+                <>
+                  <b>{grouped(blocks.stands_for[u.bar]!)} blocks</b>, of {bytesText(blocks.size[u.bar]!)} on average
+                </>
+              )}
             </span>
           )}
           {blocks.stands_for[u.bar]! <= 1 && (

@@ -12,7 +12,7 @@ import { useAnswer } from "../use_answer";
 import { Choice, FrameText, Waiting } from "../widgets/bits";
 import { StackFrames } from "../widgets/site_panel";
 import { VirtualTable } from "../widgets/virtual_table";
-import { Notes, OneTable, headlineOf, tableColumns, tableOf } from "./answer_table";
+import { Notes, OneTable, WhatTime, headlineOf, tableColumns, tableOf } from "./answer_table";
 
 const manyRows = 200; // From here on, sites are easier to read than stacks.
 const mostStacks = 50; // Of one row.
@@ -37,6 +37,7 @@ function Leaks({ answer }: { answer: Answer }) {
   const groups = useMemo(() => (!table ? null : by === "site" ? bySite(table) : byStack(table)), [table, by]);
   return (
     <>
+      <WhatTime />
       <p class="headline">{headlineOf(answer)}</p>
       {groups && groups.table.rows.length > 0 && (
         <>
@@ -62,7 +63,7 @@ function Leaks({ answer }: { answer: Answer }) {
       {answer.tables
         .filter((t) => t.key !== "leaks")
         .map((t) => (
-          <OneTable key={t.key} table={t} tallest={5} />
+          <OneTable key={t.key} table={t} tallest={5} timed />
         ))}
       <Notes answer={answer} />
     </>

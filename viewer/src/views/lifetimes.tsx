@@ -7,7 +7,7 @@ import type { Answer, AnswerTable } from "../contract";
 import { bytesText, durationText, grouped, percentText } from "../format";
 import { usePage } from "../page";
 import { Histogram } from "../widgets/histogram";
-import { AnswerView, numberIn, tableOf, textIn } from "./answer_table";
+import { AnswerView, TimedHeading, numberIn, tableOf, textIn } from "./answer_table";
 
 export function LifetimesView() {
   return <AnswerView name="lifetimes" draw={(answer) => <Drawn answer={answer} />} without={["histogram", "map"]} />;
@@ -20,7 +20,7 @@ function Drawn({ answer }: { answer: Answer }) {
     <div class="side-by-side">
       {table && (
         <section>
-          <h2>{table.title}</h2>
+          <TimedHeading>{table.title}</TimedHeading>
           <Histogram
             label={table.title}
             bars={table.rows.map((_, r) => {
@@ -63,7 +63,7 @@ function LifetimeMap({ table }: { table: AnswerTable }) {
   const life = (ns: number) => (ns === Infinity ? "never freed" : `from ${durationText(ns)}`);
   return (
     <section>
-      <h2>{table.title || "Lifetime by size"}</h2>
+      <TimedHeading>{table.title || "Lifetime by size"}</TimedHeading>
       <div class="matrix-scroll" tabIndex={0} role="region" aria-label="Lifetime by size">
         <table class="matrix">
           <thead>

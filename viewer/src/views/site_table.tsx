@@ -9,7 +9,7 @@ import { usePage } from "../page";
 import { FrameText, ShareBar } from "../widgets/bits";
 import { endWords, isWholeTime, rangeWords } from "../time_words";
 import { useAnswer } from "../use_answer";
-import { Sparkline, thinned } from "../widgets/sparkline";
+import { Sparkline, highestOf, sparkWidth } from "../widgets/sparkline";
 import { type TableColumn, VirtualTable } from "../widgets/virtual_table";
 import { useTimelines } from "./strip";
 
@@ -149,7 +149,7 @@ export function SiteTable({
         ),
     });
     if (sparksOf && (busy || (sparks && sparks.id.length > 0))) {
-      const global = all && sparks ? thinned(all.live_max, sparks.points) : null;
+      const global = all && sparks ? highestOf(sparks.points, all.live_max, all.live) : null;
       const rows = new Map(Array.from(sparks?.id ?? [], (id, i) => [id, i]));
       const spark = (r: number) => {
         const at = rows.get(sites.id[r]!);
@@ -158,7 +158,7 @@ export function SiteTable({
       list.push({
         key: "spark",
         title: "live over time",
-        width: "104px",
+        width: `${sparkWidth}px`,
         spare: 5,
         help: "This site's live bytes, each to its own scale, over the whole heap in grey",
         cell: (r) => spark(r) && <Sparkline values={spark(r)!} all={global} />,

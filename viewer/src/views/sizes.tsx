@@ -5,9 +5,11 @@
 import { useState } from "preact/hooks";
 import type { Answer } from "../contract";
 import { bytesText, grouped } from "../format";
+import { usePage } from "../page";
+import { endWords } from "../time_words";
 import { Choice } from "../widgets/bits";
 import { Histogram } from "../widgets/histogram";
-import { AnswerView, numberIn, tableOf, textIn } from "./answer_table";
+import { AnswerView, TimedHeading, numberIn, tableOf, textIn } from "./answer_table";
 
 const measures = [
   ["allocations", "allocations"],
@@ -16,12 +18,15 @@ const measures = [
   ["live_bytes", "live at the end"],
 ] as const;
 
+type Measure = (typeof measures)[number][0];
+
 export function SizesView() {
   return <AnswerView name="sizes" draw={(answer) => <Classes answer={answer} />} without={["classes"]} />;
 }
 
 function Classes({ answer }: { answer: Answer }) {
-  const [measure, setMeasure] = useState<(typeof measures)[number][0]>("allocations");
+  const { state, trace } = usePage();
+  const [measure, setMeasure] = useState<Measure>("allocations");
   const table = tableOf(answer, "classes");
   if (!table) return null;
   const text = measure === "allocations" ? grouped : bytesText;
@@ -29,11 +34,14 @@ function Classes({ answer }: { answer: Answer }) {
     const amount = numberIn(table, r, measure) ?? 0;
     return { label: textIn(table, r, "range"), amount, text: text(amount) };
   });
+  const options = measures.map(
+    ([key, title]): [Measure, string] => [key, key === "live_bytes" ? `live ${endWords(trace, state)}` : title],
+  );
   return (
     <section>
       <div class="toolbar">
-        <h2>By powers of two</h2>
-        <Choice label="Show" value={measure} onChange={setMeasure} options={measures} />
+        <TimedHeading>By powers of two</TimedHeading>
+        <Choice label="Show" value={measure} onChange={setMeasure} options={options} />
       </div>
       <Histogram label={`Sizes by powers of two, ${measure}`} bars={bars} />
     </section>

@@ -7,6 +7,7 @@ import { palette } from "../colors";
 import type { Timeline, Trace } from "../contract";
 import { bytesText } from "../format";
 import { metricWords, usePage } from "../page";
+import { phaseLanes } from "../phase_bands";
 import { shown } from "../safe_text";
 import type { Source } from "../source";
 import { type State, isFiltered, question, timelessQuestion } from "../state";
@@ -78,6 +79,7 @@ export function Strip() {
   const remarks = [switchedWords(trace, state, source), source.remark(question(state))].filter(Boolean);
   const { all, filtered, error, unfiltered } = useTimelines("none");
   const { window, zoom } = useZoom();
+  const lanes = useMemo(() => phaseLanes(trace.phases ?? [], 2), [trace]);
   const curves = useMemo(() => {
     if (!all) return [];
     const colours = palette(theme);
@@ -134,6 +136,7 @@ export function Strip() {
           steps={byteSteps}
           peak={trace.peak_time_ns ?? null}
           phases={trace.phases ?? []}
+          lanes={lanes}
           marks={trace.marks ?? []}
           window={window}
           onWindow={zoom}

@@ -7,7 +7,7 @@ import type { Answer } from "../contract";
 import { bytesText, grouped } from "../format";
 import { usePage } from "../page";
 import { shown } from "../safe_text";
-import { AnswerView, numberIn, tableOf, textIn } from "./answer_table";
+import { AnswerView, TimedHeading, numberIn, tableOf, textIn } from "./answer_table";
 
 const most = 24;
 
@@ -47,7 +47,7 @@ function Matrix({ answer }: { answer: Answer }) {
   const alone = (name: string) => (stems.size > 1 ? name : (/\((\d+)\)$/.exec(name)?.[1] ?? name));
   return (
     <section>
-      <h2>{table.title || "Who frees whose blocks"}</h2>
+      <TimedHeading>{table.title || "Who frees whose blocks"}</TimedHeading>
       <div class="matrix-scroll" tabIndex={0} role="region" aria-label="Who frees whose blocks">
         <table class="matrix">
           <thead>

@@ -7,6 +7,7 @@ import { palette } from "../colors";
 import type { Timeline } from "../contract";
 import { axisCount, bytesText, durationText, grouped, rateText } from "../format";
 import { usePage } from "../page";
+import { phaseLanes } from "../phase_bands";
 import { cutsAround, refined } from "../refined_timeline";
 import { shown } from "../safe_text";
 import { isFiltered, timelessQuestion } from "../state";
@@ -109,6 +110,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
     }
     return list;
   }, [timeline, vm, theme]);
+  const lanes = useMemo(() => phaseLanes(trace.phases ?? [], 3), [trace]);
   const rates = useMemo(() => {
     const perSecond = (v: Float64Array) =>
       v.map((x, i) => x / Math.max(1e-9, (timeline.time[i + 1]! - timeline.time[i]!) / 1e9));
@@ -160,6 +162,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
       </h2>
       <TimeChart
         {...same}
+        lanes={lanes}
         label="Live bytes over time"
         curves={live}
         height={250}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one filter bar that every view obeys. A field changes the question as it is typed in (one step
-// back undoes the whole of it); what cannot be typed, such as a brushed range, is shown as a chip.
+// The one filter bar that every view obeys. A field changes the question as it is typed in; what is typed
+// until Enter, or until the field is left, is one step that "back" undoes. What cannot be typed, such as a brushed range, is shown as a chip.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -187,7 +187,14 @@ export function Chips() {
         </Chip>
       )}
       {anything && (
-        <button type="button" class="small" onClick={() => change({ ...wholeTime(state), ...noFilters })}>
+        <button
+          type="button"
+          class="small"
+          onClick={() => {
+            change({ ...wholeTime(state), ...noFilters });
+            document.querySelector("form.filters")?.dispatchEvent(new Event(cleared));
+          }}
+        >
           Clear all
         </button>
       )}
@@ -208,6 +215,9 @@ export function FullNames() {
     </label>
   );
 }
+
+// Told to the form when nothing is to be left in its fields, not even what could not be applied.
+const cleared = "cleared";
 
 // A function's name without its arguments.
 function chipName(pattern: string): string {
@@ -250,26 +260,44 @@ function Typed({
   const { change } = usePage();
   const refusal = useRefusal()(name);
   const [text, setText] = useState(value);
+  const [told, setTold] = useState(false); // What is wrong with it, once nobody types.
+  const input = useRef<HTMLInputElement>(null);
   const pushed = useRef(false),
     timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   // "Back" and the like change it even while it has the focus; but not what is just being typed, nor what
   // means the same.
   useEffect(() => {
-    if (timer.current !== undefined || JSON.stringify(set(text)) === JSON.stringify(set(value))) return;
+    if (timer.current !== undefined || (!wrong?.(text) && JSON.stringify(set(text)) === JSON.stringify(set(value)))) return;
     setText(value);
     pushed.current = false;
   }, [value]);
+  useEffect(() => {
+    const form = input.current!.form;
+    const empty = () => {
+      clearTimeout(timer.current);
+      timer.current = undefined;
+      setText("");
+    };
+    form?.addEventListener(cleared, empty);
+    return () => form?.removeEventListener(cleared, empty);
+  }, []);
   const problem = wrong?.(text) ?? null;
   const send = (now: string) => {
     clearTimeout(timer.current);
     timer.current = undefined;
+    setTold(true);
     if (wrong?.(now)) return;
     change(set(now), !pushed.current);
     pushed.current = true;
   };
-  return (
+  const commit = (now: string) => {
+    send(now);
+    pushed.current = false;
+  };
+  const field = (
     <Field label={label} wide={wide}>
       <input
+        ref={input}
         id={`f-${name}`}
         type="text"
         value={text}
@@ -279,24 +307,26 @@ function Typed({
         spellcheck={false}
         autocomplete="off"
         aria-invalid={problem ? true : undefined}
+        aria-describedby={problem && told ? `p-${name}` : undefined}
         list={list ? `l-${name}` : undefined}
         onFocus={() => {
           pushed.current = false;
           onFocus?.();
         }}
         onBlur={(event) => {
-          if (event.currentTarget.value !== value) send(event.currentTarget.value);
+          if (event.currentTarget.value !== value) commit(event.currentTarget.value);
         }}
         onKeyDown={(event) => {
-          if (event.key === "Enter") send(event.currentTarget.value);
+          if (event.key === "Enter") commit(event.currentTarget.value);
           if (event.key === "Escape" && text) {
             setText("");
-            send("");
+            commit("");
           }
         }}
         onInput={(event) => {
           const now = event.currentTarget.value;
           setText(now);
+          setTold(false);
           clearTimeout(timer.current);
           timer.current = setTimeout(() => send(now), 350);
         }}
@@ -309,6 +339,16 @@ function Typed({
         </datalist>
       )}
     </Field>
+  );
+  return (
+    <>
+      {field}
+      {problem && told && (
+        <span class="field-problem" id={`p-${name}`} role="alert">
+          {value ? `${problem} Until it is one, ${shown(value)} stays in force.` : problem}
+        </span>
+      )}
+    </>
   );
 }
 

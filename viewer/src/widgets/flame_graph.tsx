@@ -13,7 +13,7 @@ import { pathOf } from "../flame_tree";
 import { amountText, changeText, countText, percentText } from "../format";
 import { Labels } from "../labels";
 import { usePage, useRefusal } from "../page";
-import { baseName, patternOf, place, shown, stackTextOf } from "../safe_text";
+import { baseName, patternOf, bothTexts, place, shown, stackTextOf } from "../safe_text";
 import { isFiltered } from "../state";
 import { beforeWords, comparedWords, metricTitle } from "../time_words";
 import { Nothing, copyText } from "./bits";
@@ -46,6 +46,7 @@ export function FlameGraph({
   const refusalOf = useRefusal();
   const [menu, setMenu] = useState<{ node: number; x: number; y: number } | null>(null);
   const tree = treeOf(flame, by);
+  const title = metricTitle(trace, state);
   const program = trace.processes[0]?.program ?? "";
   const matches = useMemo(() => (state.find ? matching(flame.symbols, state.find) : null), [flame, state.find]);
   const labels = useMemo(
@@ -70,12 +71,11 @@ export function FlameGraph({
       others: (node) =>
         flame.kind[node] === kOthers
           ? `others (${countText(flame.symbol[node]!, "stack", "stacks")}, ${amountText(flame.total_of[node]!, flame.unit)})`
-          : `all: ${amountText(flame.total_of[node]!, flame.unit)}`,
+          : `all: ${amountText(flame.total_of[node]!, flame.unit)}, ${title.charAt(0).toLowerCase()}${title.slice(1)}`,
     }),
-    [colours, labels],
+    [colours, labels, title],
   );
 
-  const title = metricTitle(trace, state);
   const nameOf = (node: number) => {
     if (flame.kind[node] === kOthers)
       return `others: ${countText(flame.symbol[node]!, "lighter stack", "lighter stacks")} together`;
@@ -165,8 +165,12 @@ export function FlameGraph({
               ? []
               : [
                   {
-                    title: "Focus: only stacks through it",
+                    title: "Make it the root: only what is below it",
                     act: () => change({ under: [...state.under, patternOf(name, full)] }),
+                  },
+                  {
+                    title: "Only stacks through it, with its callers",
+                    act: () => change({ where: bothTexts(state.where, stackTextOf(name, full)) }),
                   },
                   { title: "Hide its frames", act: () => change({ hide: [...state.hide, patternOf(name, full)] }) },
                   {

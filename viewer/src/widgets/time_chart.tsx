@@ -9,10 +9,11 @@ import type { Mark, Phase } from "../contract";
 import { palette } from "../colors";
 import { axisTime, durationText } from "../format";
 import { cutTime, usePage } from "../page";
+import { saidOf } from "../phase_bands";
 import { shown } from "../safe_text";
 import { chosenInstant, chosenRange, nothingZoomed, wholeTime } from "../time_choice";
 import { listen, sliceAt, zoomWindow } from "./time_chart_input";
-import { drawBehind, drawOver } from "./time_chart_marks";
+import { bandHeight, drawBehind, drawOver } from "./time_chart_marks";
 
 export interface Curve {
   label: string;
@@ -34,6 +35,7 @@ export interface TimeChartProps {
   steps?: number[]; // That the axis may go in.
   peak?: number | null;
   phases?: Phase[];
+  lanes?: Phase[][]; // The same as bands above the chart, with their names.
   marks?: Mark[];
   stacked?: boolean; // A curve is the sum of those below it: its own value is the difference.
   window: [number, number] | null; // What is visible, ns.
@@ -58,6 +60,8 @@ export function TimeChart(props: TimeChartProps) {
 
   // The numbers as uPlot wants them: a step for each slice, and the last one twice.
   const n = props.times.length - 1;
+  const lanes = props.lanes?.length ?? 0,
+    height = props.height + lanes * bandHeight;
   useLayoutEffect(() => {
     const element = host.current!;
     if (n < 1) return;
@@ -74,8 +78,8 @@ export function TimeChart(props: TimeChartProps) {
     const grid = { stroke: colours.line, width: 1 };
     const options: uPlot.Options = {
       width: Math.max(100, element.clientWidth),
-      height: props.height,
-      padding: [8, 26, 0, 0], // To the right, half of the last time.
+      height,
+      padding: [8 + lanes * bandHeight, 26, 0, 0], // To the right, half of the last time.
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { show: false } },
       scales: {
@@ -136,7 +140,7 @@ export function TimeChart(props: TimeChartProps) {
     plot.current = made;
     listen(made, latest);
     const observer = new ResizeObserver(() =>
-      made.setSize({ width: Math.max(100, element.clientWidth), height: props.height }),
+      made.setSize({ width: Math.max(100, element.clientWidth), height }),
     );
     observer.observe(element);
     return () => {
@@ -144,7 +148,7 @@ export function TimeChart(props: TimeChartProps) {
       made.destroy();
       plot.current = null;
     };
-  }, [props.times, props.curves, props.height, theme]);
+  }, [props.times, props.curves, height, theme]);
   useLayoutEffect(() => {
     const u = plot.current;
     if (!u) return;
@@ -201,11 +205,17 @@ export function TimeChart(props: TimeChartProps) {
     return own - (below && !below.quiet ? (below.values[slice] ?? 0) : 0);
   };
   const slice = under !== null && under >= 0 && under < n ? under : null;
+  const said =
+    slice === null
+      ? ""
+      : shown(saidOf(props.phases ?? [], props.marks ?? [], props.times[slice]!, props.times[slice + 1]!));
   const says =
     slice === null
       ? ""
-      : props.curves
-          .map((c, k) => (c.quiet ? "" : `${c.label} ${props.text(value(k, slice))}`))
+      : [
+          ...props.curves.map((c, k) => (c.quiet ? "" : `${c.label} ${props.text(value(k, slice))}`)),
+          said,
+        ]
           .filter(Boolean)
           .join(", ");
   const listed = props.stacked
@@ -223,6 +233,11 @@ export function TimeChart(props: TimeChartProps) {
               <bdi>{shown(c.label)}</bdi> {slice !== null && <b>{props.text(value(k, slice))}</b>}
             </span>
           ))}
+        {said && (
+          <span class="legend-item legend-said" title={said}>
+            <bdi>{said}</bdi>
+          </span>
+        )}
       </div>
       <div
         class="plot"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is drawn on a chart besides its curves: phases behind them; over them the range, the instant, what
+// What is drawn on a chart besides its curves: phases above and behind them; over them the range, the instant, what
 // it is compared with, the peak and the program's own marks.
 
 import type uPlot from "uplot";
 import { palette } from "../colors";
 import { grouped } from "../format";
 import { cutTime } from "../page";
+import { bandText, bandsOf } from "../phase_bands";
 import { shown } from "../safe_text";
 import type { Latest } from "./time_chart_input";
 import type { TimeChartProps } from "./time_chart";
@@ -13,25 +14,69 @@ import type { TimeChartProps } from "./time_chart";
 const fewPhases = 12;
 const mostLines = 30; // More are ticks at the edge.
 
+export const bandHeight = 15; // With the gap below it.
+
 export function drawBehind(u: uPlot, props: TimeChartProps, theme: "light" | "dark"): void {
   const { ctx, bbox } = u;
   const colours = palette(theme);
+  const ratio = devicePixelRatio || 1;
+  const phases = props.phases ?? [];
+  if (phases.length === 0) return;
   ctx.save();
   ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.rect(bbox.left, 0, bbox.width, bbox.top + bbox.height);
   ctx.clip();
-  // A few shade the whole height; many are bars along the bottom, or nothing could be seen through them.
-  const phases = props.phases ?? [];
-  const few = phases.length <= fewPhases;
-  const high = few ? bbox.height : Math.min(bbox.height, 5 * (devicePixelRatio || 1));
-  phases.forEach((phase, i) => {
-    const left = u.valToPos(phase.from_ns, "x", true),
-      right = u.valToPos(phase.to_ns, "x", true);
-    ctx.globalAlpha = few ? (i % 2 ? 0.05 : 0.11) : i % 2 ? 0.3 : 0.6;
-    ctx.fillStyle = colours.ink;
-    ctx.fillRect(left, bbox.top + bbox.height - high, Math.max(1, right - left), high);
+  const x = (ns: number) =>
+    Math.max(bbox.left - ratio, Math.min(bbox.left + bbox.width + ratio, u.valToPos(ns, "x", true)));
+  // A few shade the whole height; nothing could be seen through many.
+  if (phases.length <= fewPhases) {
+    ctx.fillStyle = colours.muted;
+    phases.forEach((phase, i) => {
+      ctx.globalAlpha = i % 2 ? 0.06 : 0.12;
+      ctx.fillRect(x(phase.from_ns), bbox.top, Math.max(1, x(phase.to_ns) - x(phase.from_ns)), bbox.height);
+    });
+  }
+  const lanes = props.lanes ?? [];
+  ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "middle";
+  lanes.forEach((lane, row) => {
+    const high = (bandHeight - 2) * ratio,
+      top = bbox.top - (lanes.length - row) * bandHeight * ratio;
+    const visible = lane.filter((p) => p.to_ns >= u.scales.x!.min! && p.from_ns <= u.scales.x!.max!);
+    let free = -Infinity; // What has no room of its own lies on others, and is not named there.
+    bandsOf(visible, x, 3 * ratio).forEach((band, i, all) => {
+      const wide = Math.max(ratio, band.right - band.left);
+      ctx.fillStyle = colours.muted;
+      ctx.globalAlpha = i % 2 ? 0.2 : 0.32;
+      ctx.fillRect(band.left, top, wide > 3 * ratio ? wide - ratio : wide, high);
+      ctx.globalAlpha = 1;
+      const text = shown(bandText(band)),
+        needs = ctx.measureText(text).width + 8 * ratio;
+      // Where it does not fit, beside it if there is room.
+      const beside =
+        needs > wide && band.right >= free && needs < (all[i + 1]?.left ?? bbox.left + bbox.width) - band.right;
+      const own = beside || band.left >= free - ratio;
+      free = Math.max(free, band.right);
+      if (!own) return;
+      ctx.fillStyle = beside ? colours.muted : colours.ink;
+      ctx.fillText(
+        beside ? text : fitting(ctx, text, wide - 8 * ratio),
+        (beside ? band.right : band.left) + 4 * ratio,
+        top + high / 2 + ratio / 2,
+      );
+    });
   });
   ctx.restore();
+}
+
+// As much of a name as there is room for; none if that says nothing.
+function fitting(ctx: CanvasRenderingContext2D, text: string, room: number): string {
+  if (room <= 0) return "";
+  const wide = ctx.measureText(text).width;
+  if (wide <= room) return text;
+  const letters = Math.floor((text.length * room) / wide) - 1;
+  return letters >= 3 ? `${text.slice(0, letters)}\u2026` : "";
 }
 
 export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "light" | "dark"): void {
@@ -95,7 +140,9 @@ export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "ligh
     const inView = things.filter((t) => visible(t.at));
     if (inView.length > mostLines) {
       ctx.fillStyle = colours.muted;
-      for (const { at } of inView) ctx.fillRect(Math.round(x(at)), bbox.top, ratio, 6 * ratio);
+      ctx.globalAlpha = 0.6;
+      for (const { at } of inView) ctx.fillRect(Math.round(x(at)), bbox.top, ratio, 4 * ratio);
+      ctx.globalAlpha = 1;
       return;
     }
     ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
@@ -107,12 +154,6 @@ export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "ligh
     }
   };
   named((props.marks ?? []).map((m) => ({ ...m, at: m.time_ns })), [2, 4], [2]);
-  if (props.height > 150) {
-    // One that began before what is in view is named at the edge.
-    const edge = u.scales.x!.min!;
-    const open = (props.phases ?? []).filter((p) => p.to_ns > edge);
-    named(open.map((p) => ({ ...p, at: Math.max(p.from_ns, edge) })), [1, 3], [3, 4, 5]);
-  }
   const keyed = u.root.parentElement?.dataset.keyCut;
   if (keyed !== undefined) line(cutTime(trace, Number(keyed)), colours.ink, [2, 2], "", 0);
   ctx.restore();

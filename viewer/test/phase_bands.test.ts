@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Phases above a chart: none is lost, and what cannot be told apart is one band that says so.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Phase } from "../src/contract";
+import { bandText, bandsOf, phaseLanes, saidOf } from "../src/phase_bands";
+
+const phase = (name: string, from_ns: number, to_ns: number, times = 1): Phase => ({ name, pid: 1, from_ns, to_ns, times });
+const same = (ns: number) => ns;
+
+test("what lies inside another is below it", () => {
+  const lanes = phaseLanes([phase("in", 10, 20), phase("out", 0, 100), phase("next", 100, 120)], 3);
+  assert.deepEqual(
+    lanes.map((lane) => lane.map((p) => p.name)),
+    [["out", "next"], ["in"]],
+  );
+  const deep = phaseLanes(Array.from({ length: 9 }, (_, i) => phase(`p${i}`, i, 100)), 3);
+  assert.equal(deep.length, 3);
+  assert.equal(deep.flat().length, 9);
+  assert.deepEqual(phaseLanes([], 3), []);
+});
+
+test("bands", () => {
+  const texts = (...phases: Phase[]) => bandsOf(phases, same, 3).map(bandText);
+  assert.deepEqual(texts(phase("load", 0, 50), phase("run", 50, 90)), ["load", "run"]);
+  assert.deepEqual(texts(phase("event", 0, 10), phase("event", 11, 20), phase("event", 40, 50, 5)), ["event × 2", "event × 5"]);
+  assert.deepEqual(texts(phase("a", 0, 1), phase("b", 1, 2), phase("a", 2, 3)), ["a, b"]);
+  assert.deepEqual(texts(phase("load", 0, 50), phase("b", 50, 51)), ["load", "b"]);
+});
+
+test("what is said of a moment", () => {
+  const phases = [phase("load", 0, 50), phase("run", 50, 90)],
+    marks = [{ name: "here", pid: 1, time_ns: 60, times: 1 }];
+  assert.equal(saidOf(phases, marks, 10, 20), "phase load");
+  assert.equal(saidOf(phases, marks, 40, 70), "phases load, run; mark here");
+  assert.equal(saidOf(phases, marks, 95, 99), "");
+  assert.equal(saidOf("abcde".split("").map((n) => phase(n, 0, 9)), [], 1, 2), "phases a, b, c and 2 more");
+});
