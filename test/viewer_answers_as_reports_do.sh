@@ -31,3 +31,34 @@ record children.mscope sh -c 'perl -e "@a = map { {n => \$_} } 1..2000; select u
 pid=$(ask children.mscope 'processes[-1]["pid"]')
 agree children.mscope "metric=peak" "metric=peak process=$pid" "metric=live process=$pid to=90%" \
   "metric=live from=20% to=80%" "metric=allocated from=50%"
+
+# Of thousands of leaking stacks the page gets the heaviest, and of the others the sums of each site.
+echo '#include <regex>
+#include <map>
+int main() { std::map<int, std::regex> m; return static_cast<int>(m.size()); }' >many.cc
+record many.mscope g++ -O1 -c many.cc || fail "exit $?"
+"$malloscope" leaks many.mscope --json >leaks.json || fail "exit $?"
+python3 - "$root/test" "$malloscope" <<'P' || fail "leaks by site"
+import collections, json, sys
+sys.path.insert(0, sys.argv[1])
+import viewer
+wanted = collections.Counter()
+for leak in json.load(open("leaks.json"))["leaks"]:
+    site = (leak["function"], leak["line"])
+    wanted[site, "bytes"] += leak["bytes"]
+    wanted[site, "blocks"] += leak["blocks"]
+    wanted[site, "stacks"] += 1
+with viewer.Page(sys.argv[2], "many.mscope") as page:
+    tables = {t["key"]: t for t in page.json("api/answer/leaks")["tables"]}
+found = collections.Counter()
+for name in ("leaks", "rest"):
+    places = {c["key"]: i for i, c in enumerate(tables[name]["columns"])}
+    for row in tables[name]["rows"]:
+        frame = row["cells"][places["frame"]]
+        site = (frame["full"] or frame["name"], frame["line"] or None)
+        found[site, "bytes"] += row["cells"][places["bytes"]]
+        found[site, "blocks"] += row["cells"][places["blocks"]]
+        found[site, "stacks"] += row["cells"][places["stacks"]] if name == "rest" else 1
+assert tables["leaks"]["left_out"] > 1000, "all fit into one table"
+viewer.same("leaks by site", dict(found), dict(wanted))
+P

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
@@ -154,6 +155,7 @@ class View {
     if (has_bad_frees() || (view_.for_programs && view_.bad_frees && view_.bad_frees->has_stacks()))
       answer.tables.push_back(view_.bad_frees->table(&reading_, full_names_));
     answer.tables.push_back(leak_table());
+    if (answer.tables.back().left_out > 0 && view_.top > 0) answer.tables.push_back(rest_table());
     if (view_.for_programs || view_.show_suppressed) answer.tables.push_back(line_table());
     if (view_.show_suppressed) answer.tables.push_back(suppressed_table());
     add_notes(&answer);
@@ -217,6 +219,57 @@ class View {
       table.rows.push_back(std::move(row));
     }
     table.left_out = leaks_.found.size() - table.rows.size();
+    return table;
+  }
+
+  // What the table of leaks leaves out, by the site that leaked, the heaviest first: whoever puts
+  // the leaks together by site needs all of them.
+  Table rest_table() {
+    struct Site {
+      std::optional<FrameId> frame;  // None: hidden.
+      LeakSums sums;
+      uint64_t first_tick = UINT64_MAX, last_tick = 0;
+      uint32_t periods = 0;
+    };
+    std::unordered_map<uint64_t, size_t> places;
+    std::vector<Site> sites;
+    for (size_t i = view_.top; i < leaks_.found.size(); ++i) {
+      const Leak& leak = leaks_.found[i];
+      bool hidden = leak.stack.empty();
+      uint64_t key = hidden ? UINT64_MAX : static_cast<uint64_t>(leak.stack[0]);
+      auto [place, fresh] = places.try_emplace(key, sites.size());
+      if (fresh) sites.emplace_back();
+      if (fresh && !hidden) sites.back().frame = leak.stack[0];
+      Site& site = sites[place->second];
+      site.sums.add(leak);
+      site.first_tick = std::min(site.first_tick, leak.first_tick);
+      site.last_tick = std::max(site.last_tick, leak.last_tick);
+      if (std::popcount(leak.periods) > std::popcount(site.periods)) site.periods = leak.periods;
+    }
+    std::ranges::stable_sort(sites, std::ranges::greater(),
+                             [](const Site& site) { return site.sums.bytes; });
+    Table table;
+    table.key = "rest";
+    table.title = "Lighter stacks, by site";
+    table.columns = {{"bytes", "bytes", Kind::kBytes},   {"share", "", Kind::kShare, false},
+                     {"blocks", "blocks", Kind::kCount}, {"when", "when", Kind::kText},
+                     {"first_ns", "first", Kind::kTime}, {"last_ns", "last", Kind::kTime},
+                     {"stacks", "stacks", Kind::kCount}, {"frame", "leaked by", Kind::kFrame}};
+    for (const Site& site : sites) {
+      if (table.rows.size() == view_.top) break;
+      TableRow row;
+      row.cells = {site.sums.bytes,
+                   Share{site.sums.bytes, leaks_.total.bytes},
+                   site.sums.blocks,
+                   recurrence_text(site.periods),
+                   reading_.tables().time_ns(site.first_tick),
+                   reading_.tables().time_ns(site.last_tick),
+                   site.sums.unique,
+                   site.frame ? named(reading_.frames().frame(*site.frame), full_names_)
+                              : NamedFrame{"[hidden]", "", 0, ""}};
+      table.rows.push_back(std::move(row));
+    }
+    table.left_out = sites.size() - table.rows.size();
     return table;
   }
 

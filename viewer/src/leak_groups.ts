@@ -13,11 +13,14 @@ export interface LeakGroups {
 
 const worst = ["growing", "again"];
 
-export function bySite(table: AnswerTable): LeakGroups {
+// `rest`: what the table leaves out, a row for each site; its stacks are not told.
+export function bySite(table: AnswerTable, rest: AnswerTable | null = null): LeakGroups {
   const at = (key: string) => table.columns.findIndex((c) => c.key === key);
+  const all = rest ? { ...table, rows: [...table.rows, ...rest.rows.map((row) => asIn(table, rest, row))] } : table;
+  const stacksOf = (r: number) => (r < table.rows.length ? 1 : Number(cellOf(rest!, rest!.rows[r - table.rows.length]!, "stacks")));
   const frame = at("frame");
   const groups = new Map<string, number[]>();
-  table.rows.forEach((row, r) => {
+  all.rows.forEach((row, r) => {
     const { name, full, file, line, module } = (row.cells[frame] ?? {}) as Frame;
     const key = JSON.stringify([full || name, file, line, module, row.main !== false]);
     const group = groups.get(key);
@@ -25,7 +28,7 @@ export function bySite(table: AnswerTable): LeakGroups {
     else groups.set(key, [r]);
   });
   const stacks = { key: "stacks", title: "stacks", kind: "count" as const };
-  const made = [...groups.values()].map((rows) => ({ rows, row: together(table, rows, at) }));
+  const made = [...groups.values()].map((rows) => ({ rows, row: together(all, rows, at) }));
   const bytes = at("bytes");
   const rank = ({ row }: { row: Row }) => {
     const place = worst.findIndex((word) => String(row.cells[at("when")] ?? "").startsWith(word));
@@ -36,10 +39,22 @@ export function bySite(table: AnswerTable): LeakGroups {
     table: {
       ...table,
       columns: [...table.columns, stacks],
-      rows: made.map(({ row, rows }) => ({ ...row, cells: [...row.cells, rows.length] })),
+      rows: made.map(({ row, rows }) => ({
+        ...row,
+        cells: [...row.cells, rows.reduce((sum, r) => sum + stacksOf(r), 0)],
+      })),
     },
-    rowsOf: made.map(({ rows }) => rows),
+    rowsOf: made.map(({ rows }) => rows.filter((r) => r < table.rows.length)),
   };
+}
+
+function cellOf(table: AnswerTable, row: Row, key: string): Cell {
+  return row.cells[table.columns.findIndex((c) => c.key === key)] ?? null;
+}
+
+// A row of another table, with the cells that both have.
+function asIn(table: AnswerTable, other: AnswerTable, row: Row): Row {
+  return { ...row, cells: table.columns.map((column) => cellOf(other, row, column.key)) };
 }
 
 export function byStack(table: AnswerTable): LeakGroups {

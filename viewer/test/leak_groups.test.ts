@@ -28,6 +28,29 @@ const table: AnswerTable = {
   ],
 };
 
+test("what is not listed is in the sums all the same", () => {
+  const keys = ["bytes", "share", "blocks", "when", "first_ns", "last_ns", "stacks", "frame"];
+  const more = (bytes: number, stacks: number, name: string, line: number) => {
+    const { cells } = row(bytes, stacks, "once", 3, 12, name, line);
+    return { cells: [...cells.slice(0, 6), stacks, cells[6]!] };
+  };
+  const rest: AnswerTable = {
+    key: "rest",
+    title: "",
+    columns: keys.map((key) => ({ key, title: key, kind: "text" as const })),
+    rows: [more(50, 10, "f", 3), more(7, 2, "h", 9)],
+  };
+  const { table: made, rowsOf } = bySite(table, rest);
+  const shown = made.rows.map(({ cells }) => [cells[0], cells[2], cells[5], cells.at(-1)]);
+  assert.deepEqual(shown, [
+    [80, 2, 9, 1],
+    [500, 1, 5, 1],
+    [470, 17, 12, 13],
+    [7, 2, 12, 2],
+  ]);
+  assert.deepEqual(rowsOf, [[4], [2], [0, 1, 3], []]);
+});
+
 test("stacks of one place are one row", () => {
   const { table: made, rowsOf } = bySite(table);
   const shown = made.rows.map(({ cells }) => cells.filter((_, i) => i !== 6 && i !== 7));

@@ -32,9 +32,10 @@ export function LeaksView() {
 
 function Leaks({ answer }: { answer: Answer }) {
   const { state, change } = usePage();
-  const table = tableOf(answer, "leaks");
+  const table = tableOf(answer, "leaks"),
+    rest = tableOf(answer, "rest");
   const by = state.leaks_by || ((table?.rows.length ?? 0) > manyRows ? "site" : "stack");
-  const groups = useMemo(() => (!table ? null : by === "site" ? bySite(table) : byStack(table)), [table, by]);
+  const groups = useMemo(() => (!table ? null : by === "site" ? bySite(table, rest) : byStack(table)), [table, by]);
   return (
     <>
       <WhatTime />
@@ -53,15 +54,15 @@ function Leaks({ answer }: { answer: Answer }) {
             />
             <span class="hint">
               {by === "site"
-                ? `${countText(table!.rows.length, "stack", "stacks")} at ${countText(groups.rowsOf.length, "site", "sites")}`
+                ? `${countText(table!.rows.length + (rest ? (table!.left_out ?? 0) : 0), "stack", "stacks")} at ${countText(groups.rowsOf.length, "site", "sites")}`
                 : ""}
             </span>
           </div>
-          <LeakTable table={table!} groups={groups} by={by} />
+          <LeakTable table={table!} rest={rest} groups={groups} by={by} />
         </>
       )}
       {answer.tables
-        .filter((t) => t.key !== "leaks")
+        .filter((t) => t.key !== "leaks" && t.key !== "rest")
         .map((t) => (
           <OneTable key={t.key} table={t} tallest={5} timed />
         ))}
@@ -70,7 +71,14 @@ function Leaks({ answer }: { answer: Answer }) {
   );
 }
 
-function LeakTable({ table, groups, by }: { table: AnswerTable; groups: LeakGroups; by: string }) {
+interface LeakTableProps {
+  table: AnswerTable;
+  rest: AnswerTable | null;
+  groups: LeakGroups;
+  by: string;
+}
+
+function LeakTable({ table, rest, groups, by }: LeakTableProps) {
   const { state, change } = usePage();
   const columns = useMemo(
     () =>
@@ -96,7 +104,12 @@ function LeakTable({ table, groups, by }: { table: AnswerTable; groups: LeakGrou
         />
         {table.left_out ? (
           <p class="muted">
-            {`${countText(table.left_out, "lighter stack is", "lighter stacks are")} not listed${by === "site" ? ", and not in these sums" : ""}.`}
+            {by === "stack"
+              ? `${countText(table.left_out, "lighter stack is", "lighter stacks are")} not listed.`
+              : `Of ${countText(table.left_out, "lighter stack", "lighter stacks")} only the sums are told.`}
+            {by === "site" && rest?.left_out
+              ? ` ${countText(rest.left_out, "site that has only such is", "sites that have only such are")} not listed, or not whole.`
+              : ""}
           </p>
         ) : null}
       </div>
@@ -131,6 +144,7 @@ function LeakStacks({ table, rows }: { table: AnswerTable; rows: number[] }) {
           </details>
         );
       })}
+      {rows.length === 0 && <p class="muted">Its stacks are too light to be listed.</p>}
       {heaviest.length > mostStacks && (
         <p class="muted">{`${countText(heaviest.length - mostStacks, "lighter stack is", "lighter stacks are")} not listed.`}</p>
       )}
