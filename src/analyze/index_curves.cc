@@ -125,18 +125,21 @@ std::vector<WholeSlice> whole_curve(const Index& index, const trace::Tables& tab
   std::vector<uint64_t> left(facts.images.size());
   for (const IndexFacts::ImageStep& here : facts.image_steps)
     left[raw(here.image) - 1] += here.change.live_bytes;
-  std::vector<uint64_t> through(kSlices), at_begin(kSlices);  // More than the steps tell.
+  std::vector<uint64_t> through(kSlices), at_end(kSlices);  // More than the steps tell.
   const std::vector<uint32_t> ends = ends_of_images(index, tables);
   for (size_t i = 0; i < ends.size(); ++i) {
     if (facts.images[i].ended == IndexFacts::kNever) continue;
-    for (uint32_t slice = slice_of(facts.images[i].ended) + 1; slice < kSlices; ++slice) {
-      if (slice <= ends[i]) at_begin[slice] += left[i];
-      if (slice < ends[i]) through[slice] += left[i];
+    uint32_t noticed = slice_of(facts.images[i].ended);
+    for (uint32_t slice = noticed; slice < std::min(ends[i], kSlices); ++slice) {
+      at_end[slice] += left[i];
+      if (slice > noticed) through[slice] += left[i];
     }
   }
-  for (uint32_t i = 1; i < kSlices; ++i) {
-    uint64_t before = facts.steps[steps_of_slices(0, i).second - 1].end_bytes;
-    slices[i].live_max = std::max(slices[i].live_max + through[i], before + at_begin[i]);
+  uint64_t before = 0;
+  for (uint32_t i = 0; i < kSlices; ++i) {
+    uint64_t end = facts.steps[steps_of_slices(0, i + 1).second - 1].end_bytes + at_end[i];
+    slices[i].live_max = std::max({slices[i].live_max + through[i], before, end});
+    before = end;
   }
   return slices;
 }

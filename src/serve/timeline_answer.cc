@@ -75,7 +75,15 @@ bool layers_of(const Context& context, const Explorer::Question& question, const
             question, groups->groups.size(), [&](size_t row) { return groups->group_of_row[row]; },
             curves))
       return false;
-    for (const auto& group : groups->groups) layers->names.push_back(group.site.function);
+    std::map<std::string, size_t> times;
+    for (const auto& group : groups->groups) ++times[group.site.function];
+    for (const auto& group : groups->groups) {
+      const analyze::NamedFrame& site = group.site;
+      std::string file = site.file.substr(site.file.rfind('/') + 1);
+      layers->names.push_back(times[site.function] > 1 && site.line > 0
+                                  ? fmt::format("{} {}:{}", site.function, file, site.line)
+                                  : site.function);
+    }
   } else if (by == "process") {
     if (!explorer.curves(
             question, tables.images.size(),
