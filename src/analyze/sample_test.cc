@@ -10,6 +10,7 @@
 #include <random>
 
 #include "analyze/accounts.h"
+#include "trace/event_stream.h"
 #include "wire/sampling.h"
 
 namespace malloscope::analyze {
@@ -157,6 +158,23 @@ TEST(Sample, EveryBlockCountsAsManyAsItStandsFor) {
     });
     EXPECT_EQ(at_peak, peak);
   }
+}
+
+// 300 times malloc(24) and free, of which 7 were drawn, 64 for each; malloc(5000), which realloc
+// made 9000 of; malloc(4096) and free. `--sample 1K`.
+TEST(Sample, OfAnOldRecordingIsRead) {
+  Accounts accounts;
+  auto tables = trace::stream(MSCOPE_SOURCE "/test/traces/v1-sample.mscope", &accounts);
+  ASSERT_TRUE(tables) << tables.error().sentence;
+  accounts.finish();
+  EXPECT_EQ(tables->header.sample_log2(), 10u);
+  Totals totals = accounts.totals();
+  EXPECT_EQ(totals.allocations, 7u * 64 + 3);
+  EXPECT_EQ(totals.allocated_bytes, 7u * 64 * 24 + 5000 + 9000 + 4096);
+  EXPECT_EQ(totals.frees, 7u * 64 + 2);
+  EXPECT_EQ(totals.live_bytes, 9000u);
+  EXPECT_EQ(totals.temporary, 7u * 64 + 1);
+  EXPECT_EQ(totals.reallocations, 0u);
 }
 
 // Of many samples the mean is as near to the truth as chance allows: four standard errors.
