@@ -60,7 +60,7 @@ def answer_rows(trace):
                     ("timeline", "api/timeline", {}),
                     ("flame graph of another range", "api/flame", {"metric": "allocated", "from": "12.3%", "to": "65.4%"}),
                     ("sites of another range", "api/sites", {"metric": "live", "to": "43.2%"}),
-                    ("sizes, by reading all events", "api/answer/sizes", {})]:
+                    ("sizes", "api/answer/sizes", {})]:
                 if path == "api/answer/sizes" and how == "without an index":
                     continue
                 asked = time.monotonic()
