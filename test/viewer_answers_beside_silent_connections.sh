@@ -29,7 +29,7 @@ def answers_fast(page, what):
     for path in ("", "viewer.js", "api/trace", "api/sites"):
         assert page.get(path)[0] == 200, path
     took = time.monotonic() - began
-    assert took < 2, f"{what}: the page took {took:.1f} s"
+    assert took < 4, f"{what}: the page took {took:.1f} s"
 
 with viewer.Page(sys.argv[1], "t.mscope") as page:
     answers_fast(page, "nobody else")
@@ -61,9 +61,14 @@ with viewer.Page(sys.argv[1], "t.mscope") as page:
         os.write(done[1], b"x")
         os.wait()
         assert count == 255, f"only {count} of another user's connections were closed at once"
-        # Who was told the address may look at the page all the same.
+        # Who was told the address may look at the page all the same, once those are gone.
         if os.fork() == 0:
             os.setuid(65534)
-            os._exit(page.get("")[0] != 200)
+            for _ in range(100):
+                try:
+                    os._exit(page.get("")[0] != 200)
+                except OSError:
+                    time.sleep(0.1)
+            os._exit(1)
         assert os.wait()[1] == 0, "another user cannot look"
 PYTHON
