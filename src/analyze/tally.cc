@@ -262,7 +262,7 @@ std::optional<size_t> Tally::place_to_restore(ImageCells& cells, StackId stack, 
   Block block;
   block.stack = stack;
   block.strand = strand;
-  block.size = size_class == 0 ? 0 : uint64_t{1} << (size_class - 1);
+  block.size = (size_class == 0 ? 0 : uint64_t{1} << (size_class - 1)) & Block::kMostSize;
   if (block.size < options_.min_size || block.size > options_.max_size) return std::nullopt;
   return place_of(cells, block);
 }
