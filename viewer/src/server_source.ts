@@ -99,8 +99,9 @@ export class ServerSource implements Source {
         if (this.answers.size > kept) this.answers.delete(this.answers.keys().next().value!);
         return answer;
       });
-      // The server does not notice by itself, and would go on.
-      controller.signal.addEventListener("abort", () => fetch(`api/leave?${asked}`).then((reply) => reply.text(), () => ""));
+      // The server does not notice by itself, and would go on. What is asked instead goes first.
+      const leave = () => fetch(`api/leave?${asked}`).then((reply) => reply.text(), () => "");
+      controller.signal.addEventListener("abort", () => setTimeout(leave));
       const started: Flight = { promise, waiting: 0, controller };
       flight = started;
       this.flights.set(url, flight);
@@ -114,8 +115,8 @@ export class ServerSource implements Source {
     signal?.addEventListener(
       "abort",
       () => {
-        if (--joined.waiting > 0) return;
-        if (this.flights.get(url) === joined) this.flights.delete(url);
+        if (--joined.waiting > 0 || this.flights.get(url) !== joined) return; // Others wait, or it is over.
+        this.flights.delete(url);
         joined.controller.abort();
       },
       { once: true },
