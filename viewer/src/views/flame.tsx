@@ -70,7 +70,7 @@ export function FlameView() {
         <Sandwich symbol={state.sandwich} base={base.value} />
       ) : (
         <Waiting asked={base} what="Adding up the stacks">
-          {(flame) => <Zoomable base={flame} baseKey={base.key} by={by} />}
+          {(flame) => <Zoomable base={flame} by={by} />}
         </Waiting>
       )}
     </div>
@@ -110,7 +110,7 @@ function Search({ base }: { base: Flame | null }) {
 }
 
 // The base graph, or that of the node that was zoomed into if it has more to show.
-function Zoomable({ base, baseKey, by }: { base: Flame; baseKey: string; by: "after" | "before" }) {
+function Zoomable({ base, by }: { base: Flame; by: "after" | "before" }) {
   const { state, change, source } = usePage();
   const tree = treeOf(base, by);
   const { root, way, inverted } = state;
@@ -178,7 +178,6 @@ function Zoomable({ base, baseKey, by }: { base: Flame; baseKey: string; by: "af
         <FlameFacts flame={flame} />
       </nav>
       <FlameGraph
-        key={baseKey}
         flame={flame}
         by={by}
         zoom={zoom}

@@ -116,10 +116,12 @@ export function FlameCanvas(props: FlameCanvasProps) {
     return { from, to: from + (width > 0 ? width : 1) };
   };
   const shownTree = useRef<FlameTree | null>(null);
+  const keyed = useRef(0); // The node that the keys were at last.
   useLayoutEffect(() => {
     const { from, to } = whole(zoom);
     lookAt(from, to, shownTree.current === tree);
     shownTree.current = size.height > 0 ? tree : null;
+    keyed.current = zoom;
     setHovered(null);
     const element = host.current!;
     const all = rowCount(tree) * rowHeight,
@@ -219,7 +221,6 @@ export function FlameCanvas(props: FlameCanvasProps) {
   };
 
   // The keys walk from where the pointer or they themselves were last.
-  const keyed = useRef(0);
   const showKeyed = (node: number) => {
     keyed.current = node;
     const { from, to } = looking.current;

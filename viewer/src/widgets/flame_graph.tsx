@@ -44,9 +44,11 @@ export function FlameGraph({
 }) {
   const { state, change, trace, theme } = usePage();
   const refusalOf = useRefusal();
-  const [menu, setMenu] = useState<{ node: number; x: number; y: number } | null>(null);
+  const [opened, setMenu] = useState<{ flame: Flame; node: number; x: number; y: number } | null>(null);
+  const menu = opened?.flame === flame ? opened : null;
   const tree = treeOf(flame, by);
-  const title = metricTitle(trace, state);
+  // As it was asked for: until the next one is there, the state is already another.
+  const title = useMemo(() => metricTitle(trace, state), [flame]);
   const program = trace.processes[0]?.program ?? "";
   const matches = useMemo(() => (state.find ? matching(flame.symbols, state.find) : null), [flame, state.find]);
   const labels = useMemo(
@@ -147,7 +149,7 @@ export function FlameGraph({
           say={say}
           onZoom={onZoom}
           onOut={onOut}
-          onMenu={(node, x, y) => flame.kind[node] === 0 && setMenu({ node, x, y })}
+          onMenu={(node, x, y) => flame.kind[node] === 0 && setMenu({ flame, node, x, y })}
           label={`Flame graph, ${title}: ${amountText(flame.total, flame.unit)} in ${countText(tree.count, "node", "nodes")}.`}
         />
       </div>
