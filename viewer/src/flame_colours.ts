@@ -4,6 +4,7 @@
 
 import { type Theme, divergingStep, hashOf, heatStep, inkOn, mixed, moduleColour, palette } from "./colors";
 import { type Flame, kOthers } from "./contract";
+import { sumsBySymbol } from "./flame_own";
 import { type FlameTree, markedNodes } from "./flame_tree";
 
 export interface Colouring {
@@ -82,11 +83,10 @@ function heaviestModules(
 ): { name: string; fill: string }[] {
   const p = palette(theme);
   const held = new Map<string, number>();
-  for (let i = 0; i < tree.count; ++i) {
-    if (tree.kind[i] !== 0) continue;
-    const module = flame.symbols.module?.[tree.symbol[i]!] ?? "";
-    held.set(module, (held.get(module) ?? 0) + tree.width[i]!);
-  }
+  sumsBySymbol(flame, tree.width).forEach((amount, s) => {
+    const module = flame.symbols.module?.[s] ?? "";
+    held.set(module, (held.get(module) ?? 0) + amount);
+  });
   return [...held]
     .filter(([name]) => name)
     .sort((a, b) => b[1] - a[1])

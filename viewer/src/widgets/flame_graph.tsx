@@ -8,7 +8,7 @@ import { type Flame, kOthers } from "../contract";
 import { editorLink } from "../editor";
 import { colouring } from "../flame_colours";
 import { matching, treeOf } from "../flame_names";
-import { ownAmounts } from "../flame_own";
+import { ownAmounts, sumsBySymbol } from "../flame_own";
 import { pathOf } from "../flame_tree";
 import { amountText, changeText, countText, percentText } from "../format";
 import { Labels } from "../labels";
@@ -231,10 +231,9 @@ function FlameLegend({
 // What the picture says, for those who cannot see it.
 function HeaviestNodes({ flame, own, title }: { flame: Flame; own: Float64Array; title: string }) {
   const { rows, more } = useMemo(() => {
-    const held = new Map<number, number>();
-    for (let i = 0; i < flame.parent.length; ++i)
-      if (flame.kind[i] === 0) held.set(flame.symbol[i]!, (held.get(flame.symbol[i]!) ?? 0) + own[i]!);
-    const all = [...held].filter(([, amount]) => amount > 0).sort((a, b) => b[1] - a[1]);
+    const all = Array.from(sumsBySymbol(flame, own), (amount, s) => [s, amount] as const)
+      .filter(([, amount]) => amount > 0)
+      .sort((a, b) => b[1] - a[1]);
     return { rows: all.slice(0, 20), more: all.length - 20 };
   }, [flame, own]);
   const others = flame.others;
