@@ -10,7 +10,7 @@ import { usePage } from "../page";
 import { question } from "../state";
 import { useAnswer } from "../use_answer";
 import { Choice, FrameText, Waiting } from "../widgets/bits";
-import { StackFrames } from "../widgets/site_panel";
+import { FoldedStack } from "../widgets/site_panel";
 import { VirtualTable } from "../widgets/virtual_table";
 import { Notes, OneTable, WhatTime, headlineOf, tableColumns, tableOf } from "./answer_table";
 
@@ -125,23 +125,21 @@ function LeakTable({ table, rest, groups, by }: LeakTableProps) {
 const spares: Record<string, number> = { first_ns: 1, last_ns: 2, stacks: 3 };
 
 function LeakStacks({ table, rows }: { table: AnswerTable; rows: number[] }) {
-  const at = (key: string) => table.columns.findIndex((c) => c.key === key);
-  const heaviest = [...rows].sort((a, b) => amount(b, "bytes") - amount(a, "bytes"));
-  function amount(row: number, key: string): number {
-    return Number(table.rows[row]!.cells[at(key)] ?? 0);
-  }
+  const [bytes, blocks, stack] = ["bytes", "blocks", "stack"].map((key) => table.columns.findIndex((c) => c.key === key));
+  const amount = (row: number, column: number) => Number(table.rows[row]!.cells[column] ?? 0);
+  const heaviest = useMemo(() => [...rows].sort((a, b) => amount(b, bytes!) - amount(a, bytes!)), [table, rows]);
   return (
     <>
       {heaviest.slice(0, mostStacks).map((row, i) => {
-        const frames = table.rows[row]!.cells[at("stack")];
+        const frames = table.rows[row]!.cells[stack!];
         return (
-          <details key={row} class="stack" open={i === 0}>
-            <summary>
-              <b>{bytesText(amount(row, "bytes"))}</b>{" "}
-              <span class="muted">{`in ${countText(amount(row, "blocks"), "block", "blocks")}`}</span>
-            </summary>
-            {Array.isArray(frames) && <StackFrames frames={frames} />}
-          </details>
+          <FoldedStack
+            key={row}
+            amount={bytesText(amount(row, bytes!))}
+            facts={`in ${countText(amount(row, blocks!), "block", "blocks")}`}
+            frames={Array.isArray(frames) ? frames : []}
+            open={i === 0}
+          />
         );
       })}
       {rows.length === 0 && <p class="muted">Its stacks are too light to be listed.</p>}

@@ -138,11 +138,30 @@ function OneStack({
     .filter(Boolean)
     .join(", ");
   return (
-    <details class="stack" open={open}>
+    <FoldedStack amount={amountText(stack.value, unit)} facts={facts} frames={stack.frames} open={open} />
+  );
+}
+
+// A stack that unfolds below its amount. Of fifty, few are looked at: the frames of the others are not made.
+export function FoldedStack({
+  amount,
+  facts,
+  frames,
+  open,
+}: {
+  amount: string;
+  facts: string;
+  frames: Frame[];
+  open: boolean; // Until somebody says otherwise.
+}) {
+  const [other, setOther] = useState(false);
+  const unfolded = open !== other;
+  return (
+    <details class="stack" open={unfolded} onToggle={(event) => setOther(event.currentTarget.open !== open)}>
       <summary>
-        <b>{amountText(stack.value, unit)}</b> <span class="muted">{facts}</span>
+        <b>{amount}</b> <span class="muted">{facts}</span>
       </summary>
-      <StackFrames frames={stack.frames} />
+      {unfolded && <StackFrames frames={frames} />}
     </details>
   );
 }
