@@ -156,6 +156,10 @@ function Ready({
   const View = view.view;
   // The other recording is nothing to views that compare nothing.
   const part = isFiltered(state) || (isCompared(state) && !state.base) || !isWholeTime(state);
+  const offered = useMemo(
+    () => tabs.map(({ key, title }) => ({ key, title, refusal: part ? source.refusal("part", key) : null })),
+    [tabs, part],
+  );
   const command = trace.command || trace.processes[0]?.command || "";
   return (
     <PageContext.Provider value={page}>
@@ -189,7 +193,7 @@ function Ready({
         <FilterBar />
         <Strip />
         <Tabs
-          tabs={tabs.map(({ key, title }) => ({ key, title, refusal: part ? source.refusal("part", key) : null }))}
+          tabs={offered}
           chosen={view.key}
           panel="view"
           onChoose={(key) => store.change({ view: key })}
