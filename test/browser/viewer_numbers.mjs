@@ -163,6 +163,19 @@ const leaks = async (viewer, trace) => {
     (await viewer.rows("leaks by site")).map((r) => [r["leaked by"], r.bytes, r.share, r.blocks].join(" | ")).sort(),
     [...sums].map(([f, [b, n]]) => [f, bytes(b), percent(b, t.bytes), count(n)].join(" | ")).sort(),
   );
+  // Of a site with several stacks the first is unfolded, another when it is clicked.
+  for (const row of (await viewer.page.$$(".view .rows [role=row]")).slice(0, 6)) {
+    await row.click();
+    await viewer.settled();
+    const folded = await viewer.page.$(".panel details:not([open])");
+    if (!folded) continue;
+    check("a folded stack has no frames yet", await folded.$(".frame"), null);
+    await (await folded.$("summary")).click();
+    await viewer.settled();
+    const named = await folded.$eval(".frame", (frame) => frame.title);
+    check("an unfolded one leads to its site", named, await row.$eval(".frame", (frame) => frame.title));
+    break;
+  }
   if (t.ignored_blocks)
     check("what is ignored", (await viewer.text(".notes")).includes("malloscope leaks TRACE --show-suppressed lists"));
 };
