@@ -282,7 +282,14 @@ async function flame(viewer) {
   check("both", await total(), count(sum("--where", through)));
   await viewer.go(start);
   await onRow(viewer, 4, (x, y) => viewer.page.mouse.click(x, y, { button: "right" }));
+  const asked = [];
+  const note = (request) => asked.push(request.url());
+  viewer.page.on("request", note);
   await item(viewer, "Hide");
+  viewer.page.off("request", note);
+  const answers = asked.map((url) => /api\/(\w+)/.exec(url)?.[1]);
+  check("hidden frames draw no other curve", [answers.includes("flame"), answers.includes("timeline")], [true, false]);
+  check("and nothing that was answered is left", answers.includes("leave"), false);
   const hide = viewer.words().hide;
   check("hide leaves the sum", await total(), count(all));
   const nodes = cli("report", trace, "--metric", "allocations", "--tree", "--hide", hide).tree.length;
@@ -363,6 +370,8 @@ async function sites(viewer) {
   const cut = await viewer.page.$eval(".view .table-body", (e) => e.scrollWidth > e.clientWidth);
   check("no column is cut beside a site", cut, false);
   const top = told[0];
+  for (const folded of await viewer.page.$$(".panel details:not([open]) summary")) await folded.click();
+  await viewer.settled();
   const stacks = await viewer.page.$$eval(".panel details", (all) =>
     all.map((d) => [d.querySelector("b").textContent, d.querySelector("li .frame").title.split("\n")[0]]),
   );

@@ -43,16 +43,14 @@ export class FileSource implements Source {
   }
 
   async timeline(asked: URLSearchParams, by: string, signal?: AbortSignal): Promise<c.Timeline> {
-    // Which frames are shown matters to sites alone.
-    const words = new URLSearchParams(asked);
-    if (by !== "site") words.delete("hide");
-    if ([...words.values()].every((value) => value === "")) {
+    if ([...asked.values()].every((value) => value === "")) {
       const name = by === "none" ? "timeline" : `timeline-${by}`;
       if (!this.data.has(name)) throw notHere(by === "none" ? "The timeline" : `The timeline by ${by}`);
       return timelineOf(await this.data.columns(name));
     }
-    return this.once(signal, `timeline ${by} ${words}`, async () => {
+    return this.once(signal, `timeline ${by} ${asked}`, async () => {
       // No metric is asked for, so none can be refused.
+      const words = new URLSearchParams(asked);
       words.set("metric", "live");
       return timelineOfRows(await this.ask(words), by, await this.trace());
     });

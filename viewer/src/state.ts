@@ -181,13 +181,20 @@ export function question(state: State, without: (keyof State)[] = []): URLSearch
   return new URLSearchParams(pairs(state, words));
 }
 
-// The question of everything but the time, for the timeline.
-export function timelessQuestion(state: State): URLSearchParams {
-  return question(state, ["metric", "from", "to", "before_from", "before_to", "base", "full_names"]);
+// The question of a curve: everything but the time. Which frames are shown matters to layers by site alone,
+// so that hiding some does not draw the same curve again.
+export function curveQuestion(state: State, by: string): URLSearchParams {
+  const shown: (keyof State)[] = by === "site" ? [] : ["hide"];
+  return question(state, ["metric", "from", "to", "before_from", "before_to", "base", "full_names", ...shown]);
 }
 
 export function isFiltered(state: State): boolean {
   return pairs(state, filterWords).length > 0;
+}
+
+// Whether the filters leave out stacks, and not only frames of them.
+export function leavesOut(state: State): boolean {
+  return isFiltered({ ...state, hide: [] });
 }
 
 export function isCompared(state: State): boolean {

@@ -129,8 +129,6 @@ test("the curve of all is as it was written", async () => {
   );
   const with_curve = fileSource(made, { timeline });
   assert.deepEqual([...(await with_curve.timeline(question(""), "none")).live], [1, 2]);
-  // What is hidden takes nothing away.
-  assert.deepEqual([...(await with_curve.timeline(question("hide=x"), "none")).live], [1, 2]);
   await assert.rejects(with_curve.timeline(question(""), "thread"), /by thread .*malloscope view TRACE/);
 });
 

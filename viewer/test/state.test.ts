@@ -5,14 +5,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   changed,
+  curveQuestion,
   fromHash,
   fromWords,
   initial,
   isCompared,
   isFiltered,
+  leavesOut,
   noFilters,
   question,
-  timelessQuestion,
   toHash,
 } from "../src/state";
 
@@ -64,8 +65,19 @@ test("the question has the words of the contract", () => {
   assert.equal(question(odd).get("full_names"), "1");
   for (const word of ["view", "site", "root", "find", "sort", "inverted"])
     assert.equal(question(odd).has(word), false, word);
-  for (const word of ["from", "to", "metric", "before_to"]) assert.equal(timelessQuestion(odd).has(word), false, word);
   assert.equal(question(initial).toString(), "metric=peak");
+});
+
+test("a curve is of the filters alone, and of hidden frames only where sites are told apart", () => {
+  for (const by of ["none", "process", "thread", "phase", "site"]) {
+    const asked = curveQuestion(odd, by);
+    for (const word of ["from", "to", "metric", "before_to", "full_names"]) assert.equal(asked.has(word), false, word);
+    for (const word of ["where", "under", "thread", "process", "module", "type", "min_size", "max_size"])
+      assert.deepEqual(asked.getAll(word), question(odd).getAll(word), word);
+    assert.equal(asked.has("hide"), by === "site", by);
+  }
+  assert.equal(leavesOut({ ...initial, hide: ["a"] }), false);
+  assert.equal(leavesOut({ ...initial, hide: ["a"], under: ["b"] }), true);
 });
 
 test("what the overview points to is a state", () => {

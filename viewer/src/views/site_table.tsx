@@ -70,7 +70,7 @@ export function SiteTable({
   asks?: boolean; // Whether sorting may ask for another metric.
 }) {
   const { state, change, source, trace } = usePage();
-  const { all } = useTimelines("none");
+  const { all } = useTimelines();
   const { value: sparks, busy } = useAnswer(sparksOf ? `${sparksOf}` : null, (signal) =>
     source.sparks(sparksOf!, signal),
   );

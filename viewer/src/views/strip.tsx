@@ -10,7 +10,7 @@ import { metricWords, usePage } from "../page";
 import { phaseLanes } from "../phase_bands";
 import { shown } from "../safe_text";
 import type { Source } from "../source";
-import { type State, isFiltered, question, timelessQuestion } from "../state";
+import { type State, curveQuestion, leavesOut, question } from "../state";
 import { windowOf, zoomOf } from "../time_choice";
 import { isWholeTime, metricTitle } from "../time_words";
 import { useAnswer } from "../use_answer";
@@ -39,7 +39,7 @@ function stretched(values: Float64Array, slices: number): Float64Array {
   return Float64Array.from({ length: slices }, (_, i) => values[Math.floor((i * values.length) / slices)]!);
 }
 
-export function useTimelines(by: string): {
+export function useTimelines(): {
   all: Timeline | null;
   filtered: Timeline | null;
   error: string | null;
@@ -47,16 +47,17 @@ export function useTimelines(by: string): {
 } {
   const { source, state, trace } = usePage();
   const nothing = new URLSearchParams();
-  const filters = timelessQuestion(state);
+  const filters = curveQuestion(state, "none");
   const drawn = trace.cuts_ns.length > 0;
   const all = useAnswer(drawn ? "all" : null, (signal) => source.timeline(nothing, "none", signal));
-  const wanted = drawn && (isFiltered(state) || by !== "none");
-  const filtered = useAnswer(wanted ? `${by}?${filters}` : null, (signal) => source.timeline(filters, by, signal));
+  const filtered = useAnswer(drawn && leavesOut(state) ? `${filters}` : null, (signal) =>
+    source.timeline(filters, "none", signal),
+  );
   return {
     all: all.value,
     filtered: filtered.value,
     error: all.error,
-    unfiltered: filtered.busy || !isFiltered(state) ? null : filtered.error,
+    unfiltered: filtered.busy ? null : filtered.error,
   };
 }
 
@@ -77,7 +78,7 @@ function switchedWords(trace: Trace, state: State, source: Source): string | nul
 export function Strip() {
   const { trace, theme, state, source } = usePage();
   const remarks = [switchedWords(trace, state, source), source.remark(question(state))].filter(Boolean);
-  const { all, filtered, error, unfiltered } = useTimelines("none");
+  const { all, filtered, error, unfiltered } = useTimelines();
   const { window, zoom } = useZoom();
   const lanes = useMemo(() => phaseLanes(trace.phases ?? [], 2), [trace]);
   const curves = useMemo(() => {

@@ -10,7 +10,7 @@ import { usePage } from "../page";
 import { phaseLanes } from "../phase_bands";
 import { cutsAround, refined } from "../refined_timeline";
 import { shown } from "../safe_text";
-import { isFiltered, timelessQuestion } from "../state";
+import { curveQuestion, leavesOut } from "../state";
 import { useAnswer } from "../use_answer";
 import { Choice, Waiting } from "../widgets/bits";
 import { type Curve, TimeChart, byteSteps } from "../widgets/time_chart";
@@ -18,7 +18,7 @@ import { sampledOn, useZoom } from "./strip";
 
 export function TimelineView() {
   const { state, change, source, trace } = usePage();
-  const question = timelessQuestion(state);
+  const question = curveQuestion(state, state.by);
   const [vm, setVm] = useState(false);
   const drawn = trace.cuts_ns.length > 0;
   const detail = useDetail();
@@ -47,7 +47,7 @@ export function TimelineView() {
           onChange={(by) => change({ by })}
           options={ways.map(([by, title]) => [by, title, source.refusal("by", by)] as const)}
         />
-        {state.by === "none" && !isFiltered(state) && asked.value && asked.value.vm_size.length > 0 && (
+        {state.by === "none" && !leavesOut(state) && asked.value && asked.value.vm_size.length > 0 && (
           <label class="check">
             <input type="checkbox" checked={vm} onChange={(e) => setVm(e.currentTarget.checked)} />
             VmSize
@@ -66,7 +66,7 @@ export function TimelineView() {
 function useDetail(): Timeline | null {
   const { state, trace, source } = usePage();
   const { window } = useZoom();
-  const question = timelessQuestion(state);
+  const question = curveQuestion(state, state.by);
   const cuts = source.detail && state.by === "none" ? cutsAround(trace, window) : null;
   const key = cuts && `${cuts.join("-")}?${question}`;
   const asked = useAnswer(key, (signal) => source.detail!(question, ...cuts!, signal));
@@ -87,13 +87,13 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
     if (stacked) return stackedCurves(timeline, p.series);
     const list: Curve[] = [
       {
-        label: isFiltered(state) ? "Live, filtered" : "Live",
+        label: leavesOut(state) ? "Live, filtered" : "Live",
         values: timeline.live_max,
         stroke: p.accent,
         fill: p.accentFill,
       },
     ];
-    if (timeline.rss.length > 0 && !isFiltered(state)) {
+    if (timeline.rss.length > 0 && !leavesOut(state)) {
       list.push({
         label: "RSS",
         values: sampledOn(timeline.time, timeline.rss_time, timeline.rss),
@@ -147,7 +147,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
       <h2>
         {stacked
           ? `Live bytes by ${timeline.by}`
-          : isFiltered(state)
+          : leavesOut(state)
             ? "Live bytes that the filters leave"
             : "Live bytes"}{" "}
         <span class="muted">
