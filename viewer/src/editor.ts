@@ -33,7 +33,13 @@ export function whyRefused(template: string): string | null {
   return null;
 }
 
+let chosen: string | null = null; // Asked for with every function that is shown, so it is read once.
+
 export function editorTemplate(): string {
+  return (chosen ??= keptTemplate());
+}
+
+function keptTemplate(): string {
   try {
     const kept = localStorage.getItem(key);
     return kept && !whyRefused(kept) ? kept : usualTemplate;
@@ -43,6 +49,7 @@ export function editorTemplate(): string {
 }
 
 export function keepTemplate(template: string): void {
+  chosen = template;
   try {
     localStorage.setItem(key, template);
   } catch {
