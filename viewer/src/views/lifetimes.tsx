@@ -9,6 +9,9 @@ import { usePage } from "../page";
 import { Histogram } from "../widgets/histogram";
 import { AnswerView, TimedHeading, numberIn, tableOf, textIn } from "./answer_table";
 
+// What was measured as nothing: it lived for less than a step, but nobody knows how much less.
+const shortest = "shorter than the clock's step";
+
 export function LifetimesView() {
   return <AnswerView name="lifetimes" draw={(answer) => <Drawn answer={answer} />} without={["histogram", "map"]} />;
 }
@@ -26,7 +29,7 @@ function Drawn({ answer }: { answer: Answer }) {
             bars={table.rows.map((_, r) => {
               const blocks = numberIn(table, r, "blocks") ?? 0;
               return {
-                label: textIn(table, r, "lived"),
+                label: numberIn(table, r, "from_ns") === 0 ? shortest : textIn(table, r, "lived"),
                 amount: blocks,
                 text: grouped(blocks),
                 set_apart: numberIn(table, r, "from_ns") === null,
@@ -60,7 +63,8 @@ function LifetimeMap({ table }: { table: AnswerTable }) {
   });
   const rows = [...lives].sort((a, b) => a - b),
     columns = [...sizes].sort((a, b) => a - b);
-  const life = (ns: number) => (ns === Infinity ? "never freed" : `from ${durationText(ns)}`);
+  const life = (ns: number) =>
+    ns === Infinity ? "never freed" : ns === 0 ? shortest : `from ${durationText(ns)}`;
   return (
     <section>
       <TimedHeading>{table.title || "Lifetime by size"}</TimedHeading>
