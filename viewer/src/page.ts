@@ -43,6 +43,11 @@ export function nearestCut(trace: Trace, ns: number): number {
   return low > 0 && ns - cuts[low - 1]! < cuts[low]! - ns ? low - 1 : low;
 }
 
+// When the heap was highest, to be marked on a chart. Of one of several processes that is not told.
+export function peakTime(trace: Trace, state: Pick<State, "process">): number | null {
+  return state.process && trace.processes.length > 1 ? null : (trace.peak_time_ns ?? null);
+}
+
 // Why a word cannot be asked for here, as a sentence; null if it can.
 export function useRefusal(): (word: string) => string | null {
   const { state, source } = usePage();

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Trace } from "../src/contract";
+import { peakTime } from "../src/page";
 import type { Source } from "../src/source";
 import { changed, initial } from "../src/state";
 import { chosenInstant, chosenRange, wholeTime, windowOf, zoomOf } from "../src/time_choice";
@@ -60,4 +61,11 @@ test("words say when", () => {
     "Leaked (allocated in the recording and still live at its end)",
   );
   assert.equal(endWords(trace, { to: null }), "at the end");
+});
+
+test("the peak of all is marked, but not for that of one of several processes", () => {
+  const of = (processes: number, process: string) =>
+    peakTime({ ...trace, peak_time_ns: 7, processes: Array(processes).fill({ pid: 1 }) }, { process });
+  assert.deepEqual([of(2, ""), of(2, "1"), of(1, "1"), of(1, "")], [7, null, 7, 7]);
+  assert.equal(peakTime({ ...trace, peak_time_ns: undefined, processes: [] }, initial), null);
 });

@@ -6,7 +6,7 @@ import { useMemo } from "preact/hooks";
 import { palette } from "../colors";
 import type { Timeline, Trace } from "../contract";
 import { bytesText } from "../format";
-import { metricWords, usePage } from "../page";
+import { metricWords, peakTime, usePage } from "../page";
 import { phaseLanes } from "../phase_bands";
 import { shown } from "../safe_text";
 import type { Source } from "../source";
@@ -135,7 +135,7 @@ export function Strip() {
           height={104}
           text={bytesText}
           steps={byteSteps}
-          peak={trace.peak_time_ns ?? null}
+          peak={peakTime(trace, state)}
           phases={trace.phases ?? []}
           lanes={lanes}
           marks={trace.marks ?? []}

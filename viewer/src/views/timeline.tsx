@@ -6,7 +6,7 @@ import { useMemo, useState } from "preact/hooks";
 import { palette } from "../colors";
 import type { Timeline } from "../contract";
 import { axisCount, bytesText, durationText, grouped, rateText } from "../format";
-import { usePage } from "../page";
+import { peakTime, usePage } from "../page";
 import { phaseLanes } from "../phase_bands";
 import { cutsAround, refined } from "../refined_timeline";
 import { shown } from "../safe_text";
@@ -132,7 +132,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
     onWindow: zoom,
     phases: trace.phases ?? [],
     marks: trace.marks ?? [],
-    peak: trace.peak_time_ns ?? null,
+    peak: peakTime(trace, state),
   };
   return (
     <div class="charts">

@@ -157,7 +157,7 @@ export function TimeChart(props: TimeChartProps) {
   }, [props.window]);
   useEffect(
     () => plot.current?.redraw(false),
-    [state.from, state.to, state.metric, state.before_from, state.before_to, keyCut],
+    [state.from, state.to, state.metric, state.before_from, state.before_to, props.peak, keyCut],
   );
 
   const keyDown = (event: KeyboardEvent) => {
