@@ -110,6 +110,14 @@ async function zoom(viewer) {
   const at = /^Heaviest (at [\d.]+ \w+)$/.exec(heads[0])?.[1];
   check("the overview says when", at !== undefined || heads);
   check("the figures say of what", /, whole recording$/.test(await viewer.text(".figure-title")));
+  check("and so it is said above them and above the lists", (await viewer.texts(".overview > .caption")), [
+    "Of the whole recording, whatever filters and time are chosen:",
+    `Of ${at?.slice(3)}:`,
+  ]);
+  await viewer.go("view=overview&where=main");
+  check("also under a filter", (await viewer.texts(".overview > .caption")).at(-1), "Of what the filters leave:");
+  await viewer.go("view=overview");
+  check("but not of everything", await viewer.texts(".overview > .caption"), []);
   await viewer.go("view=peak&metric=live&to=40%25");
   check("the peak says when", (await viewer.text(".view .caption")).includes(` live ${at}, `));
   for (const view of ["leaks", "sizes", "lifetimes", "threads"]) {

@@ -38,6 +38,7 @@ export function OverviewView() {
   const whole = (title: string) => (part ? `${title}, whole recording` : title);
   return (
     <div class="view scrolls overview">
+      {part && <p class="caption">Of the whole recording, whatever filters and time are chosen:</p>}
       <div class="figures" role="list" aria-label="Figures of the whole recording">
         <Figure
           title={whole("Peak heap")}
@@ -79,12 +80,12 @@ export function OverviewView() {
         </ul>
       )}
       {part && (
-        <p class="muted">
-          {`The figures above are of the whole recording. The lists below are of ${
+        <p class="caption">
+          {`Of ${
             isWholeTime(state)
               ? "what the filters leave"
               : `${isInstant(state) ? endWords(trace, state).slice(3) : rangeWords(trace, state)}${isFiltered(state) ? " and of what the filters leave" : ""}`
-          }.`}
+          }:`}
         </p>
       )}
       <div class="lists">
@@ -94,7 +95,7 @@ export function OverviewView() {
             <Top key={metric} metric={metric} title={title} view={view} />
           ))}
       </div>
-      <Processes />
+      <Processes title={whole("Processes")} />
       <About />
     </div>
   );
@@ -163,12 +164,12 @@ function TopRows({ sites, metric }: { sites: Sites; metric: string }) {
   );
 }
 
-function Processes() {
+function Processes({ title }: { title: string }) {
   const { trace, state, change } = usePage();
   if (trace.processes.length < 2) return null;
   return (
     <section class="top">
-      <h2>Processes</h2>
+      <h2>{title}</h2>
       <div class="plain-scroll">
         <table class="plain">
           <thead>
