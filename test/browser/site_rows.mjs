@@ -32,7 +32,7 @@ export const textOf = (metric) => (metrics[metric] ? bytes : metric === "lifetim
 
 // Headings of the page that are figures of a report. What is live says when.
 const columns = [
-  [/^at peak$/, "peak_bytes", bytes],
+  [/^at peak( until [\d.]+ \w+| of the range)?$/, "peak_bytes", bytes],
   [/^at (the end|[\d.]+ \w+)$/, "live_bytes", bytes],
   [/^blocks at (the end|[\d.]+ \w+)$/, "live_blocks", count],
   [/^allocated$/, "allocated_bytes", bytes],

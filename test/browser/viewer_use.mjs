@@ -118,6 +118,9 @@ async function zoom(viewer) {
   check("also under a filter", (await viewer.texts(".overview > .caption")).at(-1), "Of what the filters leave:");
   await viewer.go("view=overview");
   check("but not of everything", await viewer.texts(".overview > .caption"), []);
+  await viewer.go("view=sites&metric=live&to=40%25");
+  const peaks = (await viewer.texts("[role=columnheader]")).filter((head) => head.includes("peak"));
+  check("the peak until an instant is headed as such", peaks, [`at peak until ${at?.slice(3)}`]);
   await viewer.go("view=peak&metric=live&to=40%25");
   check("the peak says when", (await viewer.text(".view .caption")).includes(` live ${at}, `));
   for (const view of ["leaks", "sizes", "lifetimes", "threads"]) {

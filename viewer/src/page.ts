@@ -61,7 +61,7 @@ export interface MetricWords {
 }
 
 const metricTitles: Record<string, MetricWords> = {
-  peak: { title: "Live at the peak", short: "at peak", says: "what was live when the heap was largest" },
+  peak: { title: "Live at the peak", says: "what was live when the heap was largest" },
   live: { title: "Live at an instant", says: "what is live at the end of the range" },
   allocated: { title: "Bytes allocated", short: "allocated", says: "the sum of all allocations" },
   allocations: { title: "Allocations", says: "how many blocks were made" },

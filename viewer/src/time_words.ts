@@ -54,7 +54,14 @@ export function metricTitle(trace: Trace, state: Times): string {
 // The same above a column, where there is little room.
 export function metricColumn(trace: Trace, state: Times): string {
   const { short, title } = metricWords(state.metric);
-  return state.metric === "live" ? endWords(trace, state) : (short ?? title.toLowerCase());
+  if (state.metric === "live") return endWords(trace, state);
+  return state.metric === "peak" ? peakWords(trace, state) : (short ?? title.toLowerCase());
+}
+
+// The highest moment of a part of the time is another than that of the recording.
+export function peakWords(trace: Trace, state: Pick<State, "from" | "to">): string {
+  if (isWholeTime(state)) return "at peak";
+  return (state.from ?? 0) === 0 ? `at peak until ${at(trace, state.to!)}` : "at peak of the range";
 }
 
 // What is compared with: "before: monday.mscope", or a time of the same recording.

@@ -9,7 +9,7 @@ import { peakTime } from "../src/page";
 import type { Source } from "../src/source";
 import { changed, initial } from "../src/state";
 import { chosenInstant, chosenRange, wholeTime, windowOf, zoomOf } from "../src/time_choice";
-import { endWords, isInstant, metricColumn, metricTitle } from "../src/time_words";
+import { endWords, isInstant, metricColumn, metricTitle, peakWords } from "../src/time_words";
 
 const trace = {
   duration_ns: 1e9,
@@ -61,6 +61,19 @@ test("words say when", () => {
     "Leaked (allocated in the recording and still live at its end)",
   );
   assert.equal(endWords(trace, { to: null }), "at the end");
+});
+
+test("the peak of a part of the time is headed as such", () => {
+  for (const [from, to, words] of [
+    [null, null, "at peak"],
+    [0, 1000, "at peak"],
+    [null, 328, "at peak until 328 ms"],
+    [100, 328, "at peak of the range"],
+    [100, null, "at peak of the range"],
+  ] as const) {
+    assert.equal(peakWords(trace, { from, to }), words);
+    assert.equal(metricColumn(trace, { metric: "peak", from, to }), words);
+  }
 });
 
 test("the peak of all is marked, but not for that of one of several processes", () => {

@@ -7,7 +7,7 @@ import type { Frame, Sites, Unit } from "../contract";
 import { amountText, changeText, grouped } from "../format";
 import { usePage } from "../page";
 import { FrameText, ShareBar } from "../widgets/bits";
-import { endWords, isWholeTime, rangeWords } from "../time_words";
+import { endWords, isWholeTime, peakWords, rangeWords } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { Sparkline, highestOf, sparkWidth } from "../widgets/sparkline";
 import { type TableColumn, VirtualTable } from "../widgets/virtual_table";
@@ -169,7 +169,7 @@ export function SiteTable({
     const end = endWords(trace, state);
     const within = isWholeTime(state) ? "" : ` from ${rangeWords(trace, state)}`;
     const asked = sites.metric ?? state.metric;
-    if (asked !== "peak") add("peak", "at peak", "bytes", `Live when the heap was largest${within}`, 8);
+    if (asked !== "peak") add("peak", peakWords(trace, state), "bytes", `Live when the heap was largest${within}`, 8);
     if (asked !== "live") add("live", end, "bytes", `Bytes live ${end}`, 9);
     add("live_blocks", `blocks ${end}`, "count", `Blocks live ${end}`, 4);
     if (asked !== "allocated") add("allocated", "allocated", "bytes", `The sum of all allocations${within}`, 7);

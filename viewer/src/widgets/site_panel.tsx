@@ -9,7 +9,7 @@ import type { Unit } from "../contract";
 import { usePage, useRefusal } from "../page";
 import { patternOf, shown } from "../safe_text";
 import { question } from "../state";
-import { endWords } from "../time_words";
+import { endWords, peakWords } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { CopyButton, FrameText, Waiting, frameName } from "./bits";
 
@@ -72,7 +72,9 @@ export function SitePanel({
       </div>
       {trace.has?.source && frame.file && frame.line ? <SourceCode file={frame.file} line={frame.line} /> : null}
       <Waiting asked={stacks} what="Looking up the stacks">
-        {(answer) => <StackList stacks={answer} unit={unit} end={endWords(trace, state)} />}
+        {(answer) => (
+          <StackList stacks={answer} unit={unit} end={endWords(trace, state)} peak={peakWords(trace, state)} />
+        )}
       </Waiting>
     </aside>
   );
@@ -105,11 +107,11 @@ function SourceCode({ file, line }: { file: string; line: number }) {
   );
 }
 
-function StackList({ stacks, unit, end }: { stacks: Stacks; unit: Unit; end: string }) {
+function StackList({ stacks, unit, end, peak }: { stacks: Stacks; unit: Unit; end: string; peak: string }) {
   return (
     <>
       {stacks.stacks.map((stack, i) => (
-        <OneStack key={i} stack={stack} unit={unit} end={end} open={i === 0} />
+        <OneStack key={i} stack={stack} unit={unit} end={end} peak={peak} open={i === 0} />
       ))}
       {stacks.left_out ? (
         <p class="muted">{countText(stacks.left_out, "lighter stack is", "lighter stacks are")} not listed.</p>
@@ -123,16 +125,18 @@ function OneStack({
   stack,
   unit,
   end,
+  peak,
   open,
 }: {
   stack: Stacks["stacks"][number];
   unit: Unit;
-  end: string; // When that is which is live.
+  end: string; // When that is which is live,
+  peak: string; // and when that was which was at its highest.
   open: boolean;
 }) {
   const facts = [
     stack.allocations !== undefined ? countText(stack.allocations, "allocation", "allocations") : "",
-    stack.peak !== undefined ? `${bytesText(stack.peak)} at the peak` : "",
+    stack.peak !== undefined ? `${bytesText(stack.peak)} ${peak}` : "",
     stack.live !== undefined ? `${bytesText(stack.live)} live ${end}` : "",
   ]
     .filter(Boolean)
