@@ -14,7 +14,7 @@ export function phaseLanes(phases: readonly Phase[], most: number): Phase[][] {
     let lane = until.findIndex((end) => end <= phase.from_ns);
     if (lane < 0) lane = Math.min(lanes.length, most - 1);
     (lanes[lane] ??= []).push(phase);
-    until[lane] = Math.max(until[lane] ?? 0, phase.to_ns);
+    until[lane] = phase.to_ns;
   }
   return lanes;
 }

@@ -67,3 +67,19 @@ test("by stack they are as they came", () => {
   assert.equal(byStack(table).table, table);
   assert.deepEqual(byStack(table).rowsOf, [[0], [1], [2], [3], [4]]);
 });
+
+test("places that differ in anything are rows of their own", () => {
+  const of = (frame: object, main = true) => ({ ...row(1, 1, "once", 1, 1, "f", 3), main, frame });
+  const rows = [of({}), of({ module: "b" }), of({ full: "f(int)" }), of({ file: "b.cc" }), of({}, false)].map(
+    ({ frame, ...made }) => ({ ...made, cells: made.cells.map((cell, i) => (i === 6 ? { ...(cell as object), ...frame } : cell)) }),
+  );
+  assert.deepEqual(bySite({ ...table, rows }).rowsOf.flat().sort(), [0, 1, 2, 3, 4]);
+  assert.equal(bySite({ ...table, rows }).rowsOf.length, 5);
+});
+
+test("what grows is worse than what comes again, however often", () => {
+  for (const words of [["again 9/10", "growing 2/10", "once"], ["once", "growing 2/10", "again 9/10"]]) {
+    const rows = words.map((when) => row(1, 1, when, 1, 1, "f", 3));
+    assert.equal(bySite({ ...table, rows }).table.rows[0]!.cells[3], "growing 2/10");
+  }
+});

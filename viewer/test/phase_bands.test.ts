@@ -19,6 +19,8 @@ test("what lies inside another is below it", () => {
   assert.equal(deep.length, 3);
   assert.equal(deep.flat().length, 9);
   assert.deepEqual(phaseLanes([], 3), []);
+  const [above, below] = phaseLanes([phase("short", 0, 10), phase("long", 0, 100)], 3);
+  assert.deepEqual([above![0]!.name, below![0]!.name], ["long", "short"]);
 });
 
 test("bands", () => {
@@ -27,6 +29,24 @@ test("bands", () => {
   assert.deepEqual(texts(phase("event", 0, 10), phase("event", 11, 20), phase("event", 40, 50, 5)), ["event × 2", "event × 5"]);
   assert.deepEqual(texts(phase("a", 0, 1), phase("b", 1, 2), phase("a", 2, 3)), ["a, b"]);
   assert.deepEqual(texts(phase("load", 0, 50), phase("b", 50, 51)), ["load", "b"]);
+  assert.deepEqual(texts(phase("a", 0, 1), phase("load", 1, 50)), ["a", "load"]);
+  // What is wide is told apart from a band of many, also if that begins with its name.
+  assert.deepEqual(texts(phase("a", 0, 1), phase("b", 1, 2), phase("a", 2, 50)), ["a, b", "a"]);
+  assert.deepEqual(texts(..."abcde".split("").map((n, i) => phase(n, i, i + 1))), ["a, b, c and 2 more"]);
+  assert.deepEqual(texts(phase("event", 0, 10), phase("event", 13, 20)), ["event", "event"]);
+  assert.deepEqual(texts(phase("event", 0, 10, 2000), phase("event", 11, 20, 1000)), ["event × 3,000"]);
+});
+
+test("a band reaches as far as what is in it", () => {
+  const ends = (...phases: Phase[]) => bandsOf(phases, same, 3).map(({ left, right }) => [left, right]);
+  assert.deepEqual(ends(phase("event", 0, 10), phase("event", 11, 20)), [[0, 20]]);
+  assert.deepEqual(ends(phase("event", 0, 30), phase("event", 5, 10)), [[0, 30]]);
+  assert.deepEqual(ends(phase("odd", 9, 5)), [[9, 9]]);
+});
+
+test("three are named, of more how many", () => {
+  const said = (names: string) => bandText({ names: names.split(""), times: 1, left: 0, right: 1 });
+  assert.deepEqual(["a", "ab", "abc", "abcd"].map(said), ["a", "a, b", "a, b, c", "a, b, c and 1 more"]);
 });
 
 test("what is said of a moment", () => {
@@ -35,5 +55,9 @@ test("what is said of a moment", () => {
   assert.equal(saidOf(phases, marks, 10, 20), "phase load");
   assert.equal(saidOf(phases, marks, 40, 70), "phases load, run; mark here");
   assert.equal(saidOf(phases, marks, 95, 99), "");
+  // A slice has its begin, and not its end.
+  assert.equal(saidOf(phases, marks, 40, 50), "phase load");
+  assert.equal(saidOf([phase("dot", 20, 20)], [], 20, 30), "phase dot");
+  assert.deepEqual([saidOf([], marks, 60, 70), saidOf([], marks, 50, 60)], ["mark here", ""]);
   assert.equal(saidOf("abcde".split("").map((n) => phase(n, 0, 9)), [], 1, 2), "phases a, b, c and 2 more");
 });

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The grey curve behind a site's own is made as that is: no peak is lost, and its end is the end.
+// The grey curve behind a site's own is made as that is: no peak is lost, and its end is the end. Each is
+// drawn from edge to edge and to its own height.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { highestOf } from "../src/widgets/sparkline";
+import { Sparkline, highestOf } from "../src/widgets/sparkline";
 
 const of = (...values: number[]) => Float64Array.from(values);
 
@@ -16,4 +17,23 @@ test("each part has its highest value", () => {
 
 test("what an ended process leaves is not lost", () => {
   assert.deepEqual(highestOf(2, of(8, 9, 0, 0), of(7, 8, 8, 8)), of(9, 8));
+});
+
+// The paths of the drawing, by their class.
+function drawn(values: Float64Array, all: Float64Array | null): Record<string, string> {
+  const paths = [Sparkline({ values, all, width: 22, height: 12 }).props.children].flat().filter(Boolean) as any[];
+  return Object.fromEntries(paths.map(({ props }) => [props.class, props.d]));
+}
+
+test("a curve goes from edge to edge, and its highest to the top", () => {
+  assert.deepEqual(drawn(of(0, 8, 4), null), { "spark-own": "M1.0 11.0L11.0 1.0L21.0 6.0" });
+  assert.deepEqual(drawn(of(2, 1), of(0, 50)), {
+    "spark-all": "M1.0 11.0L21.0 1.0L21 12L1 12Z",
+    "spark-own": "M1.0 1.0L21.0 6.0",
+  });
+});
+
+test("nothing is no line", () => {
+  assert.deepEqual(drawn(of(0, 0, 0), null), { "spark-own": "" });
+  assert.deepEqual(drawn(of(5), of()), { "spark-all": "", "spark-own": "" });
 });
