@@ -210,6 +210,7 @@ const peak = async (viewer, trace) => {
 const sizes = async (viewer, trace) => {
   await viewer.go("view=sizes");
   const told = cli("report", trace, "--view", "sizes");
+  check("sizes at first", await viewer.texts(".choice [aria-pressed=true]"), ["allocations"]);
   for (const [title, key, text] of [
     ["bytes allocated", "allocated_bytes", bytes],
     ["live at the peak", "peak_bytes", bytes],
@@ -222,6 +223,14 @@ const sizes = async (viewer, trace) => {
       await viewer.texts(".histogram li"),
       told.classes.map((row) => row.range + text(row[key])),
     );
+    // Bars are as long as their numbers; what is there at all is to be seen.
+    const highest = Math.max(1, ...told.classes.map((row) => row[key]));
+    const wide = await viewer.page.$$eval(".bar-track > span", (all) => all.map((bar) => parseFloat(bar.style.width)));
+    const off = told.classes.filter((row, i) => {
+      const share = (100 * row[key]) / highest;
+      return Math.abs(wide[i] - (row[key] > 0 ? Math.max(0.3, share) : 0)) > 0.01;
+    });
+    check(`bars of ${title}`, [wide.length, off], [told.classes.length, []]);
   }
   const rows = await viewer.rows("The sizes most asked for", 100);
   check(

@@ -127,6 +127,10 @@ async function zoom(viewer) {
     await viewer.go(`view=${view}&metric=allocated&from=20%25&to=70%25`);
     const range = (await viewer.text(".chips .chip bdi")).trim();
     check(`${view} says of when`, await viewer.text(".view .caption"), `From ${range}:`);
+    if (view === "sizes") {
+      const shown = await viewer.texts(".view .choice button");
+      check("what is live says when", shown.at(-1), `live at ${range.split(" to ")[1]}`);
+    }
     const untimed = (await viewer.texts(".view h2")).filter((h) => !h.endsWith(`, ${range}`));
     check(`headings of ${view} say so too`, untimed.filter((h) => h !== "How the program got there"), []);
     await viewer.go(`view=${view}`);
