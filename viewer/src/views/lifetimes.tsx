@@ -64,7 +64,7 @@ function LifetimeMap({ table }: { table: AnswerTable }) {
   const rows = [...lives].sort((a, b) => a - b),
     columns = [...sizes].sort((a, b) => a - b);
   const life = (ns: number) =>
-    ns === Infinity ? "never freed" : ns === 0 ? shortest : `from ${durationText(ns)}`;
+    ns === Infinity ? "never freed" : ns === 0 ? "less than a step" : `from ${durationText(ns)}`;
   return (
     <section>
       <TimedHeading>{table.title || "Lifetime by size"}</TimedHeading>
