@@ -244,6 +244,7 @@ void Explorer::make_room() {
   if (rows_.size() < kManyRows) return;
   all_amounts_.clear();
   amounts_.clear();
+  cell_sites_.clear();
 }
 
 bool Explorer::prepare() { return sums_ && sums_->prepare(); }
@@ -302,7 +303,8 @@ bool Explorer::with_leaks(const Query& query, const std::function<void(Reading*)
   return true;
 }
 
-bool Explorer::with_view(View* view, const Query& query, const std::function<void(Reading*)>& ask) {
+bool Explorer::with_view(View* view, const QueryWords& words, const Query& query,
+                         const std::function<void(Reading*)>& ask) {
   std::optional<Window> window = window_in_index(query);
   if (!window || (view->needs_classes() && !Index::suits(query.tally))) return false;
   std::optional<Index::Steps> steps = index_->parting_steps_of(*window);
@@ -313,13 +315,15 @@ bool Explorer::with_view(View* view, const Query& query, const std::function<voi
       view->needs_rows() ? index_->answer(tables, query.selection, *window, tally)
                          : index_->totals(tables, query.selection, *window, tally);
   if (!accounts) return false;
-  IndexedWindow from = {*index_,
-                        *sums_,
-                        *window,
-                        *steps,
-                        *reading_,
-                        query,
-                        index_->selected(tables, query.selection)};
+  IndexedWindow from = {
+      *index_, *sums_, *window, *steps, *reading_, query, index_->selected(tables, query.selection),
+      {}};
+  from.cell_sites = [&] {
+    std::string key = cells_key(words) + stacks_key(words) + frames_key(words);
+    if (const auto* kept = cell_sites_.find(key)) return *kept;
+    return cell_sites_.keep(
+        key, std::make_shared<CellSites>(*index_, from.images, reading_.get(), query));
+  };
   OtherAccounts others(reading_.get(), std::move(accounts));
   if (!view->restore(from)) return false;
   ask(reading_.get());
@@ -381,11 +385,10 @@ const std::vector<bool>& Explorer::asked(const Question& question) {
   RowSelector selector(reading_.get(), query);
   std::vector<bool> meant(rows_.size());
   Row row;
-  std::optional<FrameId> site;
   for (size_t i = 0; i < rows_.size(); ++i) {
     row.image = rows_[i].image;
     row.stack = rows_[i].stack;
-    meant[i] = selector.select(row, &site);
+    meant[i] = selector.selects(row);
   }
   return asked_.keep(key, std::move(meant));
 }
@@ -442,25 +445,64 @@ bool Explorer::has_curves(const Question& question) const {
   return index_ && Index::suits(sizes);
 }
 
-bool Explorer::curves(const Question& question, size_t groups,
-                      const std::function<uint32_t(size_t row)>& group_of_row,
-                      IndexCurves* curves) {
-  if (!has_curves(question)) return false;
-  std::vector<uint32_t> group_of(rows_.size()), cells = asked_cells(question);
-  for (size_t row = 0; row < rows_.size(); ++row) group_of[row] = group_of_row(row);
-  for (uint32_t& cell : cells)
-    if (cell != kNobody) cell = group_of[cell];
-  return find_curves(index_.get(), cells, groups, curves);
+namespace {
+const std::string kNoGroups = "all";
 }
 
-bool Explorer::curves_of_cells(const Question& question, size_t groups,
-                               const std::function<uint32_t(const IndexCell&)>& group_of,
-                               IndexCurves* curves) {
-  if (!has_curves(question)) return false;
-  std::vector<uint32_t> cells = asked_cells(question);
-  for (size_t i = 0; i < cells.size(); ++i)
-    if (cells[i] != kNobody) cells[i] = group_of(index_->cells()[i]);
-  return find_curves(index_.get(), cells, groups, curves);
+Explorer::CurvesQuestion Explorer::begin_curves(const Question& question, const std::string& by,
+                                                size_t groups) {
+  CurvesQuestion asked;
+  asked.key = cells_key(question.words) + stacks_key(question.words);
+  add(&asked.key, question.words.only_under);
+  if (by != kNoGroups) asked.key += frames_key(question.words);
+  asked.key += by;
+  asked.groups = groups;
+  std::lock_guard lock(curves_mutex_);
+  if (const auto* kept = curves_.find(asked.key)) asked.answer = *kept;
+  return asked;
+}
+
+Explorer::CurvesQuestion Explorer::ask_curves(
+    const Question& question, const std::string& by, size_t groups,
+    const std::function<uint32_t(size_t row)>& group_of_row) {
+  CurvesQuestion asked = begin_curves(question, by, groups);
+  if (asked.answer) return asked;
+  std::vector<uint32_t> group_of(rows_.size());
+  for (size_t row = 0; row < rows_.size(); ++row) group_of[row] = group_of_row(row);
+  asked.group_of_cell = asked_cells(question);
+  for (uint32_t& cell : asked.group_of_cell) {
+    if (cell == kNobody) continue;
+    cell = group_of[cell];
+    asked.has_all &= cell != kNobody;
+  }
+  return asked;
+}
+
+Explorer::CurvesQuestion Explorer::ask_curves_of_cells(
+    const Question& question, const std::string& by, size_t groups,
+    const std::function<uint32_t(const IndexCell&)>& group_of) {
+  CurvesQuestion asked = begin_curves(question, by, groups);
+  if (asked.answer) return asked;
+  asked.group_of_cell = asked_cells(question);
+  for (size_t i = 0; i < asked.group_of_cell.size(); ++i)
+    if (uint32_t& cell = asked.group_of_cell[i]; cell != kNobody)
+      cell = group_of(index_->cells()[i]);
+  return asked;
+}
+
+Explorer::CurvesQuestion Explorer::ask_curve(const Question& question) {
+  return ask_curves(question, kNoGroups, 1, [](size_t) { return 0; });
+}
+
+std::shared_ptr<const IndexCurves> Explorer::curves(const CurvesQuestion& question) const {
+  constexpr size_t kMostToKeep = 4'000'000;  // Numbers.
+  if (question.answer) return question.answer;
+  auto found = std::make_shared<IndexCurves>();
+  if (!find_curves(*index_, question.group_of_cell, question.groups, found.get())) return nullptr;
+  if (found->live_bytes.size() > kMostToKeep) return found;
+  std::lock_guard lock(curves_mutex_);
+  curves_.keep(question.key, found);
+  return found;
 }
 
 Explorer::Treeing Explorer::tree(const Question& question) {
@@ -475,7 +517,8 @@ Explorer::Treeing Explorer::tree(const Question& question) {
     whole.query.frames.hide.clear();
     Treeing all = tree(whole);
     auto folded = std::make_shared<FoldedTree>(
-        *all->tree, [&](const Symbol& symbol) { return matches_any(frames.hide, symbol.full); });
+        *all->tree, *all->children,
+        [&](const Symbol& symbol) { return matches_any(frames.hide, symbol.full); });
     for (size_t row = 0; row < rows_.size(); ++row)
       if (uint32_t node = all->node_of_row[row]; node != kNobody)
         made->node_of_row[row] = folded->node_of(node);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -89,14 +90,26 @@ class Explorer {
 
   // Whether there are any: of sizes that the index does not tell apart there are none.
   bool has_curves(const Question& question) const;
-  // How groups of rows went through the time, of what the question is about, whatever its range.
-  // `group_of_row` gives kNobody for rows that do not count. False: nobody knows.
-  bool curves(const Question& question, size_t groups,
-              const std::function<uint32_t(size_t row)>& group_of_row, IndexCurves* curves);
+  // How groups of what the question is about went through the time, whatever its range. Which cells
+  // belong to which group is found first; the look at all steps, curves(), can be taken by any
+  // thread while the explorer answers others.
+  struct CurvesQuestion {
+    std::string key;
+    size_t groups = 0;
+    std::vector<uint32_t> group_of_cell;        // kNobody: it does not count.
+    bool has_all = true;                        // No cell was left out by its group.
+    std::shared_ptr<const IndexCurves> answer;  // If it was asked before.
+  };
+  // `by` stands for the groups. `group_of_row` gives kNobody for rows that do not count.
+  CurvesQuestion ask_curves(const Question& question, const std::string& by, size_t groups,
+                            const std::function<uint32_t(size_t row)>& group_of_row);
   // The same, of groups of cells.
-  bool curves_of_cells(const Question& question, size_t groups,
-                       const std::function<uint32_t(const IndexCell&)>& group_of,
-                       IndexCurves* curves);
+  CurvesQuestion ask_curves_of_cells(const Question& question, const std::string& by, size_t groups,
+                                     const std::function<uint32_t(const IndexCell&)>& group_of);
+  // The sum of all groups; of the groups themselves nothing.
+  CurvesQuestion ask_curve(const Question& question);
+  // Null: a block of the index is damaged.
+  std::shared_ptr<const IndexCurves> curves(const CurvesQuestion& question) const;
   // Calls visit(row, const IndexEntry&) for all changes in slices from `first` to before `end`.
   // False: nobody knows.
   template <typename Visit>
@@ -126,8 +139,9 @@ class Explorer {
   bool with_leaks(const Query& query, const std::function<void(Reading*)>& ask);
 
   // Has the view restored from the index, and calls ask(Reading*), which can have its answer then.
-  // False: the index does not know.
-  bool with_view(View* view, const Query& query, const std::function<void(Reading*)>& ask);
+  // False: the index does not know. `query`: made of the words, and prepared by the view.
+  bool with_view(View* view, const QueryWords& words, const Query& query,
+                 const std::function<void(Reading*)>& ask);
 
   struct RowId {
     ImageId image = ImageId::kNone;
@@ -182,6 +196,8 @@ class Explorer {
   Result<void> from_events(const Question& question, const Progress& progress, Amounted* found);
   // By row, whether the question's words on stacks mean it.
   const std::vector<bool>& asked(const Question& question);
+  // Of a question about curves, all but the groups.
+  CurvesQuestion begin_curves(const Question& question, const std::string& by, size_t groups);
   // By cell: the row, if the question is about the cell and about the row's stack; else kNobody.
   std::vector<uint32_t> asked_cells(const Question& question);
   // By cell: the row, if the question's words on processes, threads and sizes mean the cell.
@@ -200,6 +216,9 @@ class Explorer {
   Latest<std::vector<bool>> asked_{4};
   Latest<Treeing> trees_{2};
   Latest<Grouping> groups_{8};
+  Latest<std::shared_ptr<const CellSites>> cell_sites_{1};
+  mutable std::mutex curves_mutex_;
+  mutable Latest<std::shared_ptr<const IndexCurves>> curves_{6};
 };
 
 }  // namespace malloscope::analyze

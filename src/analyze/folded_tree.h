@@ -8,18 +8,22 @@
 #include <functional>
 #include <vector>
 
-#include "analyze/call_tree.h"
+#include "analyze/flame.h"
 
 namespace malloscope::analyze {
 
 class FoldedTree : public FunctionTree {
  public:
-  FoldedTree(const FunctionTree& whole, const std::function<bool(const Symbol&)>& is_hidden);
+  // `below`: of the whole tree.
+  FoldedTree(const FunctionTree& whole, const NodeChildren& below,
+             const std::function<bool(const Symbol&)>& is_hidden);
   // Of a node of the whole tree with amounts of its own: if all of its functions are hidden, a node
   // that says so.
   uint32_t node_of(uint32_t node) const { return node_of_[node]; }
 
  private:
+  void add_all_hidden();
+
   std::vector<uint32_t> node_of_;
 };
 

@@ -7,7 +7,6 @@
 #include "analyze/index.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 namespace malloscope::analyze {
@@ -252,19 +251,27 @@ std::unique_ptr<Accounts> Index::leaks(const trace::Tables& tables, Selection se
     times.push_back({std::max(image.start_tick, window.from_tick), std::min(last, window.to_tick)});
   }
   bool exact = true;
-  std::unordered_map<uint32_t, Tally::Left> cells;
+  std::vector<uint32_t> place_of(cells_.size());  // In what is left, + 1.
+  std::vector<std::pair<uint32_t, Tally::Left>> cells;
   bool good = for_each_live(steps->last, [&](const IndexLife& life) {
     size_t image = raw(cells_[life.cell].image) - size_t{1};
     if (!(life.roles & IndexLife::kHeld) || life.began < steps->first || !selected[image]) return;
     auto [begin, end] = times[image];
-    unsigned first = Tally::period(life.first_tick, begin, end);
-    unsigned last = Tally::period(life.last_tick, begin, end);
+    uint64_t born = facts_.times.begin_of(life.born);
+    uint64_t first_tick = born + life.first_birth, last_tick = born + life.last_birth;
+    unsigned first = Tally::period(first_tick, begin, end);
+    unsigned last = Tally::period(last_tick, begin, end);
     exact &= life.blocks <= 2 || last <= first + 1;  // Else some may be in between.
-    Tally::Left& left = cells[life.cell];
+    uint32_t& place = place_of[life.cell];
+    if (place == 0) {
+      cells.push_back({life.cell, {}});
+      place = static_cast<uint32_t>(cells.size());
+    }
+    Tally::Left& left = cells[place - 1].second;
     left.blocks += life.blocks;
     left.bytes += life.bytes;
-    left.first_tick = std::min(left.first_tick, life.first_tick);
-    left.last_tick = std::max(left.last_tick, life.last_tick);
+    left.first_tick = std::min(left.first_tick, first_tick);
+    left.last_tick = std::max(left.last_tick, last_tick);
     left.periods |= 1U << first | 1U << last;
   });
   if (!good || !exact) return nullptr;

@@ -136,6 +136,8 @@ class Index {
   const IndexFacts& facts() const { return facts_; }
   const std::vector<IndexCell>& cells() const { return cells_; }
   IndexBlocks& blocks() { return *blocks_; }
+  // The same for another thread.
+  std::unique_ptr<IndexBlocks> other_blocks() const { return blocks_->another(); }
 
   // Whether a tally of that kind can be answered at all.
   static bool suits(const TallyOptions& options);
@@ -220,8 +222,7 @@ class Index {
       if (life.born <= last) visit(life);
     };
     auto show = [&](const IndexLivesReader* lives) {
-      return lives ? lives->for_each_straddler(facts_.times, cells_.size(), if_born)
-                   : !blocks->damaged();
+      return lives ? lives->for_each_straddler(cells_.size(), if_born) : !blocks->damaged();
     };
     for (uint32_t reach = 1; reach < kReaches; ++reach) {
       uint32_t end = std::min(last + (1u << 2 * reach), IndexTimes::kSteps);
@@ -232,16 +233,21 @@ class Index {
       if (!show(blocks->survivors(part))) return false;
     return true;
   }
-  // For all that ended in steps from `first` to before `end`. `blocks`: see cover().
+  // For all that ended in steps from `first` to before `end`. Their births are told if they may be
+  // before step `since`; else they are IndexLife::kUntold. `blocks`: see cover().
   template <typename Visit>
-  bool for_each_ended(IndexBlocks* blocks, uint32_t first, uint32_t end, Visit&& visit) const {
+  bool for_each_ended(IndexBlocks* blocks, uint32_t since, uint32_t first, uint32_t end,
+                      Visit&& visit) const {
+    auto show = [&](const IndexLivesReader& lives, bool told) {
+      if (!told) return lives.for_each(cells_.size(), visit);
+      return lives.for_each_inner(cells_.size(), visit) &&
+             lives.for_each_straddler(cells_.size(), visit);
+    };
     for (uint32_t step = first; step < end; ++step)
       for (uint32_t reach = 0; reach < kReaches; ++reach) {
         const IndexLivesReader* lives = blocks->lives(step, reach);
-        if (lives ? !lives->for_each_inner(cells_.size(), visit) ||
-                        !lives->for_each_straddler(facts_.times, cells_.size(), visit)
-                  : blocks->damaged())
-          return false;
+        bool told = step + 1 < since + (1u << 2 * reach);
+        if (lives ? !show(*lives, told) : blocks->damaged()) return false;
       }
     return true;
   }

@@ -30,17 +30,18 @@ bool add_changes(const Index& index, IndexBlocks* blocks, uint32_t first, uint32
 
 // Once for each half of the time. No slice is in both, so two threads do not meet.
 template <typename Half>
-bool in_two_threads(Index* index, Half&& half) {
+bool in_two_threads(const Index& index, Half&& half) {
   constexpr uint32_t kHalf = IndexTimes::kSteps / 2 & ~1u;
   static_assert(kHalf % 2 == 0);
-  std::unique_ptr<IndexBlocks> beside = index->blocks().another();
-  auto first = std::async(std::launch::async, [&] { return half(beside.get(), 0u, kHalf); });
-  bool second = half(&index->blocks(), kHalf, IndexTimes::kSteps);
+  std::unique_ptr<IndexBlocks> blocks[2] = {index.other_blocks(), index.other_blocks()};
+  auto first = std::async(std::launch::async, [&] { return half(blocks[0].get(), 0u, kHalf); });
+  bool second = half(blocks[1].get(), kHalf, IndexTimes::kSteps);
   return first.get() && second;
 }
 
 // With one group, whether a cell counts is a bit, and all bits stay in a cache.
-bool add_one_group(Index* index, const std::vector<uint32_t>& group_of_cell, IndexCurves* curves) {
+bool add_one_group(const Index& index, const std::vector<uint32_t>& group_of_cell,
+                   IndexCurves* curves) {
   std::vector<uint64_t> counting(group_of_cell.size() / 64 + 1);
   for (size_t cell = 0; cell < group_of_cell.size(); ++cell)
     counting[cell / 64] |= uint64_t{group_of_cell[cell] != UINT32_MAX} << cell % 64;
@@ -63,9 +64,10 @@ bool add_one_group(Index* index, const std::vector<uint32_t>& group_of_cell, Ind
   return good;
 }
 
-bool add_groups(Index* index, const std::vector<uint32_t>& group_of_cell, IndexCurves* curves) {
+bool add_groups(const Index& index, const std::vector<uint32_t>& group_of_cell,
+                IndexCurves* curves) {
   return in_two_threads(index, [&](IndexBlocks* blocks, uint32_t first, uint32_t end) {
-    return add_changes(*index, blocks, first, end, [&](uint32_t slice, const IndexEntry& entry) {
+    return add_changes(index, blocks, first, end, [&](uint32_t slice, const IndexEntry& entry) {
       uint32_t group = group_of_cell[entry.cell];
       if (group == UINT32_MAX) return;
       curves->live_bytes[group * kSlices + slice] += static_cast<uint64_t>(entry.live_bytes);
@@ -80,7 +82,7 @@ bool add_groups(Index* index, const std::vector<uint32_t>& group_of_cell, IndexC
 
 }  // namespace
 
-bool find_curves(Index* index, const std::vector<uint32_t>& group_of_cell, size_t groups,
+bool find_curves(const Index& index, const std::vector<uint32_t>& group_of_cell, size_t groups,
                  IndexCurves* curves) {
   curves->groups = groups;
   curves->live_bytes.assign(groups * kSlices, 0);

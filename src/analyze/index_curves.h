@@ -31,7 +31,7 @@ struct IndexCurves {
 
 // `group_of_cell`: by cell, or UINT32_MAX: it does not count. What a process leaves when it ends
 // counts on. False: a block of the index is damaged.
-bool find_curves(Index* index, const std::vector<uint32_t>& group_of_cell, size_t groups,
+bool find_curves(const Index& index, const std::vector<uint32_t>& group_of_cell, size_t groups,
                  IndexCurves* curves);
 
 // The slice that a step is in.

@@ -20,13 +20,15 @@ void put(std::vector<uint8_t>* column, uint64_t value) {
 void merge(const IndexLife& more, IndexLife* life) {
   life->blocks += more.blocks;
   life->bytes += more.bytes;
-  life->first_tick = std::min(life->first_tick, more.first_tick);
-  life->last_tick = std::max(life->last_tick, more.last_tick);
+  life->first_birth = std::min(life->first_birth, more.first_birth);
+  life->last_birth = std::max(life->last_birth, more.last_birth);
+  life->births += more.births;
   life->longest_ticks = std::max(life->longest_ticks, more.longest_ticks);
+  life->ticks += more.ticks;
 }
 
 // What a column's cells are told as.
-uint64_t gap(uint32_t cell, uint32_t* last_cell) { return cell - std::exchange(*last_cell, cell); }
+uint32_t gap(uint32_t cell, uint32_t* last_cell) { return cell - std::exchange(*last_cell, cell); }
 
 }  // namespace
 
@@ -37,7 +39,7 @@ std::vector<PackedBlock> IndexLivesWriter::finish(uint32_t step) {
   order.reserve(lives_.size());
   for (size_t i = 0; i < lives_.size(); ++i) order.push_back(uint64_t{lives_[i].cell} << 32 | i);
   std::ranges::sort(order);
-  std::vector<Columns> reaches(step < IndexTimes::kSteps ? kReaches : 1);
+  std::vector<Reach> reaches(step < IndexTimes::kSteps ? kReaches : 1);
   std::vector<Keyed> of_cell;
   for (size_t i = 0; i < order.size();) {
     of_cell.clear();
@@ -55,13 +57,17 @@ std::vector<PackedBlock> IndexLivesWriter::finish(uint32_t step) {
   }
   lives_.clear();
   std::vector<PackedBlock> blocks;
-  for (const Columns& columns : reaches) {
+  for (Reach& reach : reaches) {
     PackedBlock& block = blocks.emplace_back();
-    if (std::ranges::all_of(columns.bytes, [](const auto& column) { return column.empty(); }))
-      continue;
+    if (reach.inner.empty() && reach.straddlers.empty()) continue;
     Packer raw;
-    for (const auto& column : columns.bytes) raw.number(column.size());
-    for (const auto& column : columns.bytes) raw.bytes(column);
+    std::vector<std::vector<uint8_t>> taken;
+    for (Columns* columns : {&reach.inner, &reach.straddlers}) {
+      for (std::vector<uint8_t>& column : columns->singles) taken.push_back(std::move(column));
+      taken.push_back(std::move(columns->others));
+    }
+    for (const auto& column : taken) raw.number(column.size());
+    for (const auto& column : taken) raw.bytes(column);
     block = PackedBlock::of(std::move(raw.result()));
   }
   return blocks;
@@ -75,7 +81,8 @@ IndexLivesWriter::Keyed IndexLivesWriter::keyed(const Life& life, uint32_t step)
   if (to.born < step) {
     if (life.began_tick != life.born_tick)
       to.began = std::min(to.born, times_->step_of(life.began_tick));
-    to.first_tick = to.last_tick = life.born_tick;
+    to.first_birth = to.last_birth = life.born_tick - times_->begin_of(to.born);
+    to.births = to.first_birth * life.blocks;
   }
   to.roles = life.roles;
   to.by_maker = life.by_maker;
@@ -83,47 +90,59 @@ IndexLivesWriter::Keyed IndexLivesWriter::keyed(const Life& life, uint32_t step)
   to.blocks = life.blocks;
   to.bytes = life.bytes;
   to.longest_ticks = life.ticks;
+  to.ticks = life.ticks * life.blocks;
   keyed.length = LogHistogram::step_of(
       static_cast<uint64_t>(static_cast<double>(life.ticks) * times_->ns_per_tick));
   return keyed;
 }
 
-void IndexLivesWriter::write(const IndexLife& life, uint32_t step, Columns* to) const {
-  std::vector<uint8_t>* columns = to->bytes;
+bool IndexLivesWriter::is_single(const IndexLife& life) {
+  return life.blocks == 1 && life.roles == IndexLife::kAll && life.by_maker &&
+         life.began == life.born;
+}
+
+void IndexLivesWriter::write(const IndexLife& life, uint32_t step, Reach* reach) {
   bool inner = life.born == step;
-  uint64_t birth = inner ? 0 : life.first_tick - times_->begin_of(life.born);
-  if (life.blocks == 1 && life.roles == IndexLife::kAll && life.by_maker &&
-      life.began == life.born) {
-    put(&columns[inner ? kInnerGaps : kGaps], gap(life.cell, &to->last_cells[inner]));
-    put(&columns[inner ? kInnerSizes : kSizes], life.bytes);
-    put(&columns[inner ? kInnerTicks : kTicks], life.longest_ticks);
+  Columns& to = inner ? reach->inner : reach->straddlers;
+  if (is_single(life)) {
+    put(&to.singles[kGaps], gap(life.cell, &to.last_single));
+    put(&to.singles[kSizes], life.bytes);
+    put(&to.singles[kTicks], life.ticks);
     if (inner) return;
-    put(&columns[kAges], step - life.born);
-    put(&columns[kBirths], birth);
+    put(&to.singles[kAges], step - life.born);
+    put(&to.singles[kBirths], life.births);
     return;
   }
-  std::vector<uint8_t>* other = &columns[inner ? kOtherInner : kOther];
-  put(other, gap(life.cell, &to->last_cells[2 + inner]));
+  std::vector<uint8_t>* others = &to.others;
+  put(others, gap(life.cell, &to.last_other));
   if (!inner) {
-    put(other, step - life.born);
-    put(other, birth);
-    put(other, life.last_tick - life.first_tick);
-    put(other, life.born - life.began);
+    put(others, step - life.born);
+    put(others, life.born - life.began);
+    put(others, life.first_birth);
+    put(others, life.last_birth - life.first_birth);
+    put(others, life.births);
   }
-  put(other, life.roles);
-  put(other, life.by_maker ? 0 : raw(life.freer) + uint64_t{1});
-  put(other, life.blocks);
-  put(other, life.bytes);
-  put(other, life.longest_ticks);
+  put(others, life.roles);
+  put(others, life.by_maker ? 0 : raw(life.freer) + uint64_t{1});
+  put(others, life.blocks);
+  put(others, life.bytes);
+  put(others, life.longest_ticks);
+  put(others, life.ticks);
 }
 
 bool IndexLivesReader::open(std::vector<uint8_t>* packed, uint64_t raw_bytes, uint32_t step) {
   step_ = step;
   if (!PackedBlock::unpack(packed, raw_bytes, &raw_)) return false;
   Unpacker in(std::span<const uint8_t>(raw_).first(raw_bytes));
-  uint64_t sizes[IndexLivesWriter::kColumns];
-  for (uint64_t& size : sizes) size = in.number();
-  for (int i = 0; i < IndexLivesWriter::kColumns; ++i) columns_[i] = in.bytes(sizes[i]);
+  uint64_t sizes[2][Writer::kSingles + 1];
+  Columns* both[2] = {&inner_, &straddlers_};
+  for (auto& of_columns : sizes)
+    for (uint64_t& size : of_columns) size = in.number();
+  for (int i = 0; i < 2; ++i) {
+    for (int column = 0; column < Writer::kSingles; ++column)
+      both[i]->singles[column] = in.bytes(sizes[i][column]);
+    both[i]->others = in.bytes(sizes[i][Writer::kSingles]);
+  }
   return in.ok() && in.done();
 }
 

@@ -14,6 +14,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -42,6 +43,7 @@ struct IndexLife {
     kFreed = 4,  // They were freed while they were of this cell.
     kAll = 7,
   };
+  static constexpr uint32_t kUntold = UINT32_MAX;
   uint32_t cell = 0;
   uint32_t born = 0;   // The step.
   uint32_t began = 0;  // The step in which they were first allocated: `born`, unless reallocated.
@@ -49,8 +51,11 @@ struct IndexLife {
   bool by_maker = true;              // Freed by the thread that is the cell's ...
   ThreadId freer = ThreadId::kNone;  // ... or by this one.
   uint64_t blocks = 1, bytes = 0;
-  uint64_t first_tick = 0, last_tick = 0;  // Of their births; of inner ones 0.
-  uint64_t longest_ticks = 0;              // All of them belong into one step of a LogHistogram.
+  // Ticks since step `born` began, of their births: the first, the last, and all added up. Of inner
+  // ones 0.
+  uint64_t first_birth = 0, last_birth = 0, births = 0;
+  uint64_t longest_ticks = 0;  // All of them belong into one step of a LogHistogram.
+  uint64_t ticks = 0;          // Lived by all of them together.
 };
 
 // Blocks of a step, or those that never ended, which is step kSteps.
@@ -78,19 +83,14 @@ class IndexLivesWriter {
  private:
   friend class IndexLivesReader;
   // Single blocks, freed by whoever made them and never reallocated, are most: they have columns of
-  // their own.
-  enum Column {
-    kInnerGaps,
-    kInnerSizes,
-    kInnerTicks,
+  // their own. Inner ones have the first three of them.
+  enum Single {
     kGaps,
     kSizes,
     kTicks,
     kAges,    // In steps.
     kBirths,  // Ticks since the step began.
-    kOtherInner,
-    kOther,
-    kColumns
+    kSingles
   };
 
   // Those with the same key are told together.
@@ -102,11 +102,19 @@ class IndexLivesWriter {
     }
   };
   Keyed keyed(const Life& life, uint32_t step) const;
+  // Of inner ones, or of straddlers.
   struct Columns {
-    std::vector<uint8_t> bytes[kColumns];
-    uint32_t last_cells[4] = {};
+    std::vector<uint8_t> singles[kSingles];
+    std::vector<uint8_t> others;
+    uint32_t last_single = 0, last_other = 0;
+
+    bool empty() const { return singles[kGaps].empty() && others.empty(); }
   };
-  void write(const IndexLife& life, uint32_t step, Columns* columns) const;
+  struct Reach {
+    Columns inner, straddlers;
+  };
+  static bool is_single(const IndexLife& life);
+  static void write(const IndexLife& life, uint32_t step, Reach* reach);
 
   const IndexTimes* times_;
   std::vector<Life> lives_;
@@ -117,105 +125,127 @@ class IndexLivesReader {
   bool open(std::vector<uint8_t>* packed, uint64_t raw_bytes, uint32_t step);
 
   // Calls visit(const IndexLife&) for all that were live at some cut. False: the block makes no
-  // sense.
+  // sense, which may be found when some have been shown.
   template <typename Visit>
-  bool for_each_straddler(const IndexTimes& times, uint64_t cells, Visit&& visit) const;
+  bool for_each_straddler(uint64_t cells, Visit&& visit) const;
   // For the others.
   template <typename Visit>
   bool for_each_inner(uint64_t cells, Visit&& visit) const;
+  // For all; but straddlers' births may not be told: `born` and `began` are kUntold then. That is
+  // faster.
+  template <typename Visit>
+  bool for_each(uint64_t cells, Visit&& visit) const;
 
  private:
-  using Column = IndexLivesWriter::Column;
+  using Writer = IndexLivesWriter;
+  struct Columns {
+    std::span<const uint8_t> singles[Writer::kSingles];
+    std::span<const uint8_t> others;
+  };
   // What has been read of a column.
   struct Cursor {
     const uint8_t *at, *end;
-    uint64_t next() { return next_number(at, end); }
-    uint64_t next_long() { return next_long_number(at, end); }
+    explicit Cursor(std::span<const uint8_t> column)
+        : at(column.data()), end(column.data() + column.size()) {}
+    MSCOPE_FAST uint64_t next() { return next_number(at, end); }
+    MSCOPE_FAST uint64_t next_long() { return next_long_number(at, end); }
     bool more() const { return at < end; }
     bool over() const { return at > end; }
     bool done() const { return at == end; }
   };
-  Cursor cursor(Column column) const {
-    return {columns_[column].data(), columns_[column].data() + columns_[column].size()};
-  }
-  static bool move_on(uint64_t gap, uint64_t cells, uint64_t* next_cell, IndexLife* life) {
-    if (gap >= cells - *next_cell) return false;
-    life->cell = static_cast<uint32_t>(*next_cell + gap);
-    *next_cell = life->cell;  // The next may be of the same.
-    return true;
-  }
-  static void read_rest(Cursor* other, IndexLife* life) {
-    life->roles = static_cast<uint8_t>(other->next() & IndexLife::kAll);
-    uint64_t freer = other->next();
-    life->by_maker = freer == 0;
-    life->freer = ThreadId{static_cast<uint32_t>(freer == 0 ? 0 : freer - 1)};
-    life->blocks = other->next();
-    life->bytes = other->next_long();
-    life->longest_ticks = other->next_long();
-  }
+
+  // `born`: of those whose births are not read.
+  template <bool kWithBirths, typename Visit>
+  bool scan_singles(const Columns& columns, uint64_t cells, uint32_t born, Visit& visit) const;
+  template <bool kStraddlers, typename Visit>
+  bool scan_others(const Columns& columns, uint64_t cells, Visit& visit) const;
 
   uint32_t step_ = 0;
   std::vector<uint8_t> raw_;
-  std::span<const uint8_t> columns_[IndexLivesWriter::kColumns];
+  Columns inner_, straddlers_;
 };
 
-template <typename Visit>
-bool IndexLivesReader::for_each_straddler(const IndexTimes& times, uint64_t cells,
-                                          Visit&& visit) const {
-  Cursor gaps = cursor(Column::kGaps), sizes = cursor(Column::kSizes),
-         ticks = cursor(Column::kTicks), ages = cursor(Column::kAges),
-         births = cursor(Column::kBirths), other = cursor(Column::kOther);
-  auto is_born = [&](uint64_t age, uint64_t ticks_in, IndexLife* life) {
-    if (age == 0 || age > step_) return false;
-    life->born = life->began = step_ - static_cast<uint32_t>(age);
-    life->first_tick = life->last_tick = times.begin_of(life->born) + ticks_in;
-    return true;
-  };
+template <bool kWithBirths, typename Visit>
+bool IndexLivesReader::scan_singles(const Columns& columns, uint64_t cells, uint32_t born,
+                                    Visit& visit) const {
+  Cursor gaps(columns.singles[Writer::kGaps]), sizes(columns.singles[Writer::kSizes]),
+      ticks(columns.singles[Writer::kTicks]), ages(columns.singles[Writer::kAges]),
+      births(columns.singles[Writer::kBirths]);
   IndexLife life;
+  life.born = life.began = born;
   for (uint64_t cell = 0; gaps.more();) {
-    if (!move_on(gaps.next(), cells, &cell, &life)) return false;
+    uint64_t gap = gaps.next();
+    if (gap >= cells - cell) return false;
+    cell += gap;  // The next may be of the same.
+    life.cell = static_cast<uint32_t>(cell);
     life.bytes = sizes.next();
-    life.longest_ticks = ticks.next_long();
-    if (!is_born(ages.next(), births.next_long(), &life)) return false;
-    if (sizes.over() || ticks.over() || ages.over() || births.over()) return false;
+    life.longest_ticks = life.ticks = ticks.next_long();
+    if (sizes.over() || ticks.over()) return false;
+    if constexpr (kWithBirths) {
+      uint64_t age = ages.next();
+      if (age == 0 || age > step_) return false;
+      life.born = life.began = step_ - static_cast<uint32_t>(age);
+      life.first_birth = life.last_birth = life.births = births.next_long();
+      if (ages.over() || births.over()) return false;
+    }
     visit(static_cast<const IndexLife&>(life));
   }
+  return gaps.done() && sizes.done() && ticks.done() &&
+         (!kWithBirths || (ages.done() && births.done()));
+}
+
+template <bool kStraddlers, typename Visit>
+bool IndexLivesReader::scan_others(const Columns& columns, uint64_t cells, Visit& visit) const {
+  Cursor other(columns.others);
+  IndexLife life;
+  life.born = life.began = step_;
   for (uint64_t cell = 0; other.more();) {
-    if (!move_on(other.next(), cells, &cell, &life)) return false;
-    uint64_t age = other.next(), birth = other.next_long();
-    if (!is_born(age, birth, &life)) return false;
-    life.last_tick += other.next_long();
-    uint64_t older = other.next();
-    if (older > life.born) return false;
-    life.began = life.born - static_cast<uint32_t>(older);
-    read_rest(&other, &life);
+    uint64_t gap = other.next();
+    if (gap >= cells - cell) return false;
+    cell += gap;
+    life.cell = static_cast<uint32_t>(cell);
+    if constexpr (kStraddlers) {
+      uint64_t age = other.next();
+      if (age == 0 || age > step_) return false;
+      life.born = step_ - static_cast<uint32_t>(age);
+      uint64_t older = other.next();
+      if (older > life.born) return false;
+      life.began = life.born - static_cast<uint32_t>(older);
+      life.first_birth = other.next();
+      life.last_birth = life.first_birth + other.next();
+      life.births = other.next();
+    }
+    life.roles = static_cast<uint8_t>(other.next() & IndexLife::kAll);
+    uint64_t freer = other.next();
+    life.by_maker = freer == 0;
+    life.freer = ThreadId{static_cast<uint32_t>(freer == 0 ? 0 : freer - 1)};
+    life.blocks = other.next();
+    life.bytes = other.next();
+    life.longest_ticks = other.next();
+    life.ticks = other.next();
     if (other.over()) return false;
     visit(static_cast<const IndexLife&>(life));
   }
-  return gaps.done() && sizes.done() && ticks.done() && ages.done() && births.done() &&
-         other.done();
+  return other.done();
+}
+
+template <typename Visit>
+bool IndexLivesReader::for_each_straddler(uint64_t cells, Visit&& visit) const {
+  return scan_singles<true>(straddlers_, cells, 0, visit) &&
+         scan_others<true>(straddlers_, cells, visit);
 }
 
 template <typename Visit>
 bool IndexLivesReader::for_each_inner(uint64_t cells, Visit&& visit) const {
-  Cursor gaps = cursor(Column::kInnerGaps), sizes = cursor(Column::kInnerSizes),
-         ticks = cursor(Column::kInnerTicks), other = cursor(Column::kOtherInner);
-  IndexLife life;
-  life.born = life.began = step_;
-  for (uint64_t cell = 0; gaps.more();) {
-    if (!move_on(gaps.next(), cells, &cell, &life)) return false;
-    life.bytes = sizes.next();
-    life.longest_ticks = ticks.next_long();
-    if (sizes.over() || ticks.over()) return false;
-    visit(static_cast<const IndexLife&>(life));
-  }
-  for (uint64_t cell = 0; other.more();) {
-    if (!move_on(other.next(), cells, &cell, &life)) return false;
-    read_rest(&other, &life);
-    if (other.over()) return false;
-    visit(static_cast<const IndexLife&>(life));
-  }
-  return gaps.done() && sizes.done() && ticks.done() && other.done();
+  return scan_singles<false>(inner_, cells, step_, visit) &&
+         scan_others<false>(inner_, cells, visit);
+}
+
+template <typename Visit>
+bool IndexLivesReader::for_each(uint64_t cells, Visit&& visit) const {
+  return for_each_inner(cells, visit) &&
+         scan_singles<false>(straddlers_, cells, IndexLife::kUntold, visit) &&
+         scan_others<true>(straddlers_, cells, visit);
 }
 
 }  // namespace malloscope::analyze

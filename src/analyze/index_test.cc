@@ -446,7 +446,8 @@ TEST(Index, TellsLivesAsALookAtAllEventsDoes) {
                                                  : life.freer)),
                    life.blocks, life.bytes);
       };
-      ASSERT_TRUE(index->for_each_ended(&index->blocks(), steps->first, steps->last + 1, ended));
+      ASSERT_TRUE(index->for_each_ended(&index->blocks(), steps->first, steps->first,
+                                        steps->last + 1, ended));
       ASSERT_TRUE(index->for_each_live(steps->last, [&](const IndexLife& life) {
         if ((life.roles & IndexLife::kLived) && life.born >= steps->first)
           told.add("left " + cell_of(life), life.blocks, life.bytes);

@@ -22,9 +22,4 @@ uint32_t IndexTimes::step_of(uint64_t tick) const {
   return 2 * before + (cut != cuts.end() && *cut == tick);
 }
 
-uint64_t IndexTimes::begin_of(uint32_t step) const {
-  if (step == 0) return 0;
-  return step % 2 == 1 ? cuts[step / 2] : cuts[step / 2 - 1] + 1;
-}
-
 }  // namespace malloscope::analyze

@@ -30,7 +30,10 @@ struct IndexTimes {
   bool is_cut(uint64_t tick) const { return step_of(tick) % 2 == 1; }
   bool begins_step(uint64_t tick) const { return begin_of(step_of(tick)) == tick; }
   // The first tick of a step.
-  uint64_t begin_of(uint32_t step) const;
+  uint64_t begin_of(uint32_t step) const {
+    if (step == 0) return 0;
+    return step % 2 == 1 ? cuts[step / 2] : cuts[step / 2 - 1] + 1;
+  }
 };
 
 }  // namespace malloscope::analyze

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
@@ -24,6 +25,8 @@ using Kind = Column::Kind;
 // Leaks by what their stacks look like.
 class Gathering {
  public:
+  explicit Gathering(StackPool* pool) : pool_(*pool) {}
+
   void add(const std::vector<FrameId>& stack, const Row& row, size_t suppression) {
     size_t place = place_of(stack, suppression);
     Leak& leak = leaks_[place];
@@ -60,23 +63,36 @@ class Gathering {
   }
 
  private:
-  // Stacks are long and many; the table has only their hashes.
   size_t place_of(const std::vector<FrameId>& stack, size_t suppression) {
     uint64_t hash = suppression;
     for (FrameId frame : stack) {
       hash = (hash ^ static_cast<uint64_t>(frame)) * 0x9e3779b97f4a7c15;
       hash ^= hash >> 29;
     }
-    auto [first, last] = places_.equal_range(hash);
-    for (auto place = first; place != last; ++place) {
-      const Leak& leak = leaks_[place->second];
-      if (leak.suppression == suppression && leak.stack == stack) return place->second;
+    if (leaks_.size() * 2 >= places_.size()) grow();
+    size_t mask = places_.size() - 1, at = hash & mask;
+    for (; places_[at] != 0; at = (at + 1) & mask) {
+      size_t place = places_[at] - 1;
+      if (hashes_[place] == hash && leaks_[place].suppression == suppression &&
+          std::ranges::equal(leaks_[place].stack, stack))
+        return place;
     }
-    places_.emplace(hash, leaks_.size());
-    leaks_.emplace_back().stack = stack;
+    leaks_.emplace_back().stack = pool_.keep(stack);
     leaks_.back().suppression = suppression;
     latest_.emplace_back();
+    hashes_.push_back(hash);
+    places_[at] = leaks_.size();
     return leaks_.size() - 1;
+  }
+
+  void grow() {
+    places_.assign(std::max<size_t>(1024, places_.size() * 2), 0);
+    size_t mask = places_.size() - 1;
+    for (size_t i = 0; i < hashes_.size(); ++i) {
+      size_t at = hashes_[i] & mask;
+      while (places_[at] != 0) at = (at + 1) & mask;
+      places_[at] = i + 1;
+    }
   }
 
   struct Latest {
@@ -84,9 +100,11 @@ class Gathering {
     uint32_t periods = 0;
   };
 
+  StackPool& pool_;
   std::vector<Leak> leaks_;
-  std::vector<Latest> latest_;  // Beside `leaks_`: of the image whose rows are being added.
-  std::unordered_multimap<uint64_t, size_t> places_;
+  std::vector<Latest> latest_;    // Beside `leaks_`: of the image whose rows are being added.
+  std::vector<uint64_t> hashes_;  // Likewise: of their stacks, which are long.
+  std::vector<size_t> places_;    // Open addressing: in `leaks_`, + 1.
 };
 
 const char* recurrence_name(Recurrence recurrence) {
@@ -142,7 +160,8 @@ class View {
         leaks_(leaks),
         suppressions_(suppressions),
         view_(view),
-        full_names_(query.full_names || view.for_programs) {}
+        full_names_(query.full_names || view.for_programs),
+        names_(std::make_shared<Names>(reading->frames(), full_names_)) {}
 
   Answer answer() {
     Answer answer;
@@ -265,8 +284,7 @@ class View {
                    reading_.tables().time_ns(site.first_tick),
                    reading_.tables().time_ns(site.last_tick),
                    site.sums.unique,
-                   site.frame ? named(reading_.frames().frame(*site.frame), full_names_)
-                              : NamedFrame{"[hidden]", "", 0, ""}};
+                   site.frame ? names_->of(*site.frame) : NamedFrame{"[hidden]", "", 0, ""}};
       table.rows.push_back(std::move(row));
     }
     table.left_out = sites.size() - table.rows.size();
@@ -312,22 +330,34 @@ class View {
     return table;
   }
 
-  static NamedFrame named(const Frame& frame, bool full_names) {
-    return {full_names ? frame.function : symbols::short_name(frame.function),
-            frame.file,
-            frame.line,
-            frame.module,
-            frame.function,
-            frame.column};
-  }
+  // Most stacks have most of their frames in common.
+  class Names {
+   public:
+    Names(const FrameTable& frames, bool full_names) : frames_(frames), full_names_(full_names) {}
+    const NamedFrame& of(FrameId id) {
+      auto [known, fresh] = known_.try_emplace(id);
+      if (!fresh) return known->second;
+      const Frame& frame = frames_.frame(id);
+      return known->second = {full_names_ ? frame.function : symbols::short_name(frame.function),
+                              frame.file,
+                              frame.line,
+                              frame.module,
+                              frame.function,
+                              frame.column};
+    }
+
+   private:
+    const FrameTable& frames_;
+    bool full_names_;
+    std::unordered_map<FrameId, NamedFrame> known_;
+  };
 
   void add_stack(const Leak& leak, TableRow* row) {
-    FrameTable& frames = reading_.frames();
     row->cells.emplace_back(leak.stack.empty() ? NamedFrame{"[hidden]", "", 0, ""}
-                                               : named(frames.frame(leak.stack[0]), full_names_));
-    row->cells.emplace_back(Stack([&frames, &leak, full_names = full_names_] {
+                                               : names_->of(leak.stack[0]));
+    row->cells.emplace_back(Stack([names = names_, &leak] {
       std::vector<NamedFrame> stack;
-      for (FrameId id : leak.stack) stack.push_back(named(frames.frame(id), full_names));
+      for (FrameId id : leak.stack) stack.push_back(names->of(id));
       return stack;
     }));
   }
@@ -370,9 +400,20 @@ class View {
   const Suppressions& suppressions_;
   const LeakView& view_;
   bool full_names_;
+  std::shared_ptr<Names> names_;  // Whoever asks for a stack later has it too.
 };
 
 }  // namespace
+
+std::span<const FrameId> StackPool::keep(std::span<const FrameId> stack) {
+  constexpr size_t kPiece = 1 << 16;
+  if (stack.empty()) return {};
+  if (pieces_.empty() || pieces_.back().capacity() - pieces_.back().size() < stack.size())
+    pieces_.emplace_back().reserve(std::max(kPiece, stack.size()));
+  std::vector<FrameId>& piece = pieces_.back();
+  piece.insert(piece.end(), stack.begin(), stack.end());
+  return std::span(piece).last(stack.size());
+}
 
 Recurrence recurrence(uint32_t periods) {
   int count = std::popcount(periods);
@@ -403,7 +444,8 @@ Leaks find_leaks(Reading* reading, const Query& query, const std::vector<Pattern
   FrameTable& frames = reading->frames();
   RowSelector selector(reading, query);
   SuppressionMatcher matcher(suppressions, frames);
-  Gathering found, suppressed, undecided;
+  Leaks leaks;
+  Gathering found(&leaks.stacks), suppressed(&leaks.stacks), undecided(&leaks.stacks);
   std::set<size_t> met;
   std::vector<int8_t> is_within;  // By FrameId; -1: not known yet.
   auto matches_within = [&](FrameId id) {
@@ -412,10 +454,10 @@ Leaks find_leaks(Reading* reading, const Query& query, const std::vector<Pattern
     if (is_within[i] < 0) is_within[i] = matches_any(within, frames.frame(id).function);
     return is_within[i] != 0;
   };
-  std::vector<FrameId> shown, whole;
+  std::vector<FrameId> shown;
   reading->accounts().tally().for_each_row([&](const Row& row) {
     if (row.amounts.live_blocks == 0 || !selector.select(row, &shown)) return;
-    frames.stack(row.image, row.stack, &whole);
+    const std::vector<FrameId>& whole = selector.whole();
     bool outside = !within.empty() && std::none_of(whole.begin(), whole.end(), matches_within);
     if (outside && frames.root(row.image, row.stack) == FrameTable::Root::kReached) return;
     size_t by = matcher.match(whole, frames.site(row.image, row.stack));
@@ -429,7 +471,6 @@ Leaks find_leaks(Reading* reading, const Query& query, const std::vector<Pattern
     }
   });
 
-  Leaks leaks;
   leaks.found = found.take(frames, &leaks.total);
   leaks.suppressed = suppressed.take(frames, &leaks.ignored);
   undecided.take(frames, &leaks.undecided);
@@ -441,6 +482,7 @@ Leaks find_leaks(Reading* reading, const Query& query, const std::vector<Pattern
     if (recurrence(leak.periods) == Recurrence::kGrowing) leaks.growing.add(leak);
   if (!within.empty() && leaks.total.unique + leaks.ignored.unique == 0) {
     leaks.nothing_within = true;
+    std::vector<FrameId> whole;
     reading->accounts().tally().for_each_row([&](const Row& row) {
       if (!leaks.nothing_within) return;
       frames.stack(row.image, row.stack, &whole);
@@ -449,11 +491,10 @@ Leaks find_leaks(Reading* reading, const Query& query, const std::vector<Pattern
   }
   if (std::set<std::string> missing = reading->lost_modules();
       !within.empty() && leaks.total.unique == 0 && !missing.empty()) {
-    Gathering nameless;
+    Gathering nameless(&leaks.stacks);
     reading->accounts().tally().for_each_row([&](const Row& row) {
       if (row.amounts.live_blocks == 0 || !selector.select(row, &shown)) return;
-      frames.stack(row.image, row.stack, &whole);
-      if (std::ranges::any_of(whole, [&](FrameId id) {
+      if (std::ranges::any_of(selector.whole(), [&](FrameId id) {
             const Frame& frame = frames.frame(id);
             return frame.function.find("+0x") != std::string::npos &&
                    missing.contains(frame.module);

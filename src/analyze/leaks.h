@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,24 @@ enum class Recurrence {
 };
 Recurrence recurrence(uint32_t periods);  // As Details::live_periods.
 
+// Stacks in few pieces of memory: there may be very many.
+class StackPool {
+ public:
+  StackPool() = default;
+  StackPool(StackPool&&) = default;  // Not a copy: stacks point into it.
+  StackPool& operator=(StackPool&&) = default;
+
+  // Stays where it is.
+  std::span<const FrameId> keep(std::span<const FrameId> stack);
+
+ private:
+  std::vector<std::vector<FrameId>> pieces_;
+};
+
 // The blocks of all stacks that look the same.
 struct Leak {
-  std::vector<FrameId> stack;  // Innermost first, from the frame to blame on; none if hidden.
+  // Innermost first, from the frame to blame on; none if hidden. In Leaks::stacks.
+  std::span<const FrameId> stack;
   uint64_t blocks = 0;
   uint64_t bytes = 0;
   uint64_t first_tick = UINT64_MAX;
@@ -46,6 +62,7 @@ struct LeakSums {
 };
 
 struct Leaks {
+  StackPool stacks;
   std::vector<Leak> found;       // Growing ones first, those made once last; then by bytes.
   std::vector<Leak> suppressed;  // By bytes.
   LeakSums total, ignored, growing;

@@ -68,6 +68,13 @@ class LogHistogram {
     return static_cast<uint16_t>(8 * shift + (n >> shift));
   }
 
+  // The lowest number of a step.
+  static uint64_t low_of(unsigned step) {
+    if (step < 16) return step;
+    unsigned shift = step / 8 - 1;
+    return shift > 60 ? UINT64_MAX : uint64_t{8 + step % 8} << shift;
+  }
+
  private:
   struct Step {
     uint16_t step;
@@ -85,11 +92,6 @@ class LogHistogram {
 
   static unsigned width(uint64_t n) {
     return n == 0 ? 0 : 64 - static_cast<unsigned>(__builtin_clzll(n));
-  }
-  static uint64_t low_of(unsigned step) {
-    if (step < 16) return step;
-    unsigned shift = step / 8 - 1;
-    return shift > 60 ? UINT64_MAX : uint64_t{8 + step % 8} << shift;
   }
 
   uint64_t highest_ = 0;

@@ -22,35 +22,54 @@ bool RowSelector::type_matches(const Row& row) {
   return filter_.types.empty() || matches_any(filter_.types, types_.of(row));
 }
 
+RowSelector::Met RowSelector::met_at(ImageId image, trace::StackNode node) {
+  const trace::StackTable& stacks = reading_.tables().image(image).stacks;
+  Met& known = met_[raw(image)].codes[stacks.code(node)];
+  if (known.known) return known;
+  Met met;
+  std::span<const FrameId> frames = reading_.frames().at(image, node);
+  for (FrameId frame : frames) {
+    met.focus |= !filter_.focus.empty() && matches(&focus_, filter_.focus, frame);
+    met.ignore |= !filter_.ignore.empty() && matches(&ignore_, filter_.ignore, frame);
+    if (filter_.where) met.words |= words_in(frame);
+  }
+  // What the recorder's own calls look like depends on where they are.
+  if (!frames.empty() && stacks.outer(node) != trace::StackNode::kRoot) {
+    known = met;
+    known.known = true;
+  }
+  return met;
+}
+
 bool RowSelector::focused(ImageId image, trace::StackNode node) {
   if (filter_.focus.empty() && filter_.ignore.empty() && !filter_.where) return true;
-  if (raw(image) >= met_.size()) {
-    met_.resize(raw(image) + size_t{1});
-    met_words_.resize(met_.size());
-  }
-  std::vector<uint8_t>& met = met_[raw(image)];
-  std::vector<uint64_t>& met_words = met_words_[raw(image)];
+  if (raw(image) >= met_.size()) met_.resize(raw(image) + size_t{1});
+  MetInImage& met = met_[raw(image)];
   const trace::StackTable& stacks = reading_.tables().image(image).stacks;
-  if (met.empty()) {
-    met.resize(stacks.node_count());
-    met[0] = kKnown;
-    if (filter_.where) met_words.resize(stacks.node_count());
+  if (met.nodes.empty()) {
+    met.nodes.resize(stacks.node_count());
+    met.nodes[0].known = true;
+    met.codes.resize(stacks.code_count());
   }
   way_.clear();
-  for (; !met[static_cast<size_t>(node)]; node = stacks.outer(node)) way_.push_back(node);
-  uint8_t all = met[static_cast<size_t>(node)];
-  uint64_t words = filter_.where ? met_words[static_cast<size_t>(node)] : 0;
+  for (; !met.nodes[static_cast<size_t>(node)].known; node = stacks.outer(node))
+    way_.push_back(node);
+  Met all = met.nodes[static_cast<size_t>(node)];
   for (size_t i = way_.size(); i-- > 0;) {
-    for (FrameId frame : reading_.frames().at(image, way_[i])) {
-      if (!filter_.focus.empty() && matches(&focus_, filter_.focus, frame)) all |= kFocus;
-      if (!filter_.ignore.empty() && matches(&ignore_, filter_.ignore, frame)) all |= kIgnore;
-      if (filter_.where) words |= words_in(frame);
-    }
-    met[static_cast<size_t>(way_[i])] = all;
-    if (filter_.where) met_words[static_cast<size_t>(way_[i])] = words;
+    all.add(met_at(image, way_[i]));
+    met.nodes[static_cast<size_t>(way_[i])] = all;
   }
-  return (filter_.focus.empty() || all & kFocus) && !(all & kIgnore) &&
-         (!filter_.where || filter_.where->holds(words));
+  return (filter_.focus.empty() || all.focus) && !all.ignore &&
+         (!filter_.where || filter_.where->holds(all.words));
+}
+
+bool RowSelector::selects(const Row& row) {
+  const trace::StackTable& stacks = reading_.tables().image(row.image).stacks;
+  if (shares_outer_ends() && stacks.defined(row.stack) && filter_.modules.empty())
+    return strands_.selects(row.image, row.strand) && focused(row.image, stacks.node(row.stack)) &&
+           type_matches(row);
+  std::optional<FrameId> site;
+  return select(row, &site);
 }
 
 bool RowSelector::select(const Row& row, Place* innermost) {

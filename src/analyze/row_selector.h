@@ -33,6 +33,8 @@ class RowSelector {
   // False: the row does not count. Else the frames that are shown, innermost first; there are none
   // if all are hidden.
   bool select(const Row& row, std::vector<FrameId>* shown);
+  // After that: all frames of the row's stack, innermost first.
+  const std::vector<FrameId>& whole() const { return frames_; }
 
   // Whether no frames are cut off on the outside or below some function.
   bool shares_outer_ends() const {
@@ -47,6 +49,8 @@ class RowSelector {
   bool select(const Row& row, Place* innermost);
   // As the first select(), if only the innermost frame that is shown matters; none: all are hidden.
   bool select(const Row& row, std::optional<FrameId>* site);
+  // As select(), if what is shown does not matter.
+  bool selects(const Row& row);
   bool shows(FrameId frame) {
     return (filter_.hide.empty() || !matches(&hide_, filter_.hide, frame)) && !folds(frame);
   }
@@ -64,6 +68,19 @@ class RowSelector {
   // Whether a frame of the stack matches a pattern of `focus` and none of `ignore`, and `where`
   // holds.
   bool focused(ImageId image, trace::StackNode node);
+  // What matches there or further out.
+  struct Met {
+    uint64_t words = 0;  // Of `where`.
+    bool known = false, focus = false, ignore = false;
+
+    void add(const Met& more) {
+      words |= more.words;
+      focus |= more.focus;
+      ignore |= more.ignore;
+    }
+  };
+  // Of the frames at a node.
+  Met met_at(ImageId image, trace::StackNode node);
 
   Reading& reading_;
   FrameFilter filter_;
@@ -74,11 +91,12 @@ class RowSelector {
   Known focus_, ignore_, under_, hide_, fold_, above_, below_;
   std::unordered_map<std::string, bool> module_matches_;
   std::vector<int8_t> called_as_meant_;  // By image: whether its first word matches; -1: not asked.
-  // By image and node: what matches there or further out.
-  enum : uint8_t { kKnown = 1, kFocus = 2, kIgnore = 4 };
-  std::vector<std::vector<uint8_t>> met_;
-  std::vector<std::vector<uint64_t>> met_words_;  // Beside it, if anybody asks where.
-  std::vector<uint64_t> words_;                   // By FrameId, if known_words_ says so.
+  struct MetInImage {
+    std::vector<Met> nodes;  // There and further out.
+    std::vector<Met> codes;  // By StackTable::code: there. Many nodes have the same.
+  };
+  std::vector<MetInImage> met_;  // By image.
+  std::vector<uint64_t> words_;  // By FrameId, if known_words_ says so.
   std::vector<bool> known_words_;
   std::vector<trace::StackNode> way_;
   std::vector<FrameId> frames_, shown_;  // Scratch.

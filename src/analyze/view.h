@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <future>
 #include <memory>
 #include <numeric>
@@ -26,6 +27,54 @@
 
 namespace malloscope::analyze {
 
+// The sites of the stacks that a query lets through, numbered as they are met.
+class SiteIndex {
+ public:
+  SiteIndex(Reading* reading, const Query& query)
+      : reading_(*reading), query_(query), selector_(reading, query) {}
+
+  // Nothing if the filters leave the stack out.
+  std::optional<size_t> site_of(ImageId image, StackId stack, StrandId strand);
+  size_t size() const { return frames_.size(); }
+  const NamedFrame& frame(size_t site) const { return frames_[site]; }
+  // The frames that are shown, innermost first.
+  std::vector<NamedFrame> stack(ImageId image, StackId stack, StrandId strand);
+
+ private:
+  NamedFrame named(FrameId frame);
+
+  std::optional<size_t> find_site(ImageId image, StackId stack, StrandId strand);
+
+  Reading& reading_;
+  const Query& query_;
+  RowSelector selector_;
+  // By image and stack, unless strands matter.
+  enum : uint32_t { kNotAsked, kLeftOut, kFirstSite };
+  std::vector<std::vector<uint32_t>> sites_;
+  std::vector<NamedFrame> frames_;
+  std::unordered_map<uint64_t, size_t> places_;
+  std::vector<FrameId> shown_;  // Scratch.
+};
+
+// The sites of an index's cells, which are the same in every range.
+class CellSites {
+ public:
+  static constexpr uint32_t kNobody = UINT32_MAX;
+  // Of the cells whose image is one of `images`, by id - 1, and whose sizes are asked for.
+  CellSites(const Index& index, const std::vector<bool>& images, Reading* reading,
+            const Query& query);
+  CellSites(const CellSites&) = delete;
+
+  const SiteIndex& sites() const { return sites_; }
+  // kNobody: the query leaves the cell out.
+  uint32_t of(size_t cell) const { return site_of_cell_[cell]; }
+
+ private:
+  Query query_;
+  SiteIndex sites_;
+  std::vector<uint32_t> site_of_cell_;
+};
+
 // A window of an index.
 struct IndexedWindow {
   Index& index;
@@ -35,20 +84,17 @@ struct IndexedWindow {
   Reading& reading;          // With the window's totals and rows.
   const Query& query;        // As View::prepare has it.
   std::vector<bool> images;  // Those that are selected, by id - 1.
+  std::function<std::shared_ptr<const CellSites>()> cell_sites;  // Of the query.
 
-  // Whether the cell's image and sizes are asked for.
-  bool has(const IndexCell& cell) const {
-    return images[raw(cell.image) - 1] && cell.size_class >= size_class(query.tally.min_size) &&
-           cell.size_class <= size_class(query.tally.max_size);
-  }
   // Calls visit(half, const IndexLife&) for all blocks that ended in the window, in two threads:
-  // `half` is 0 or 1. False: the index is damaged.
+  // `half` is 0 or 1. Of births it is told whether they are in it (Index::for_each_ended). False:
+  // the index is damaged.
   template <typename Visit>
   bool for_each_ended(Visit&& visit) const {
     uint32_t end = steps.last + 1, middle = steps.first + (end - steps.first) / 2;
     std::unique_ptr<IndexBlocks> blocks[2] = {index.blocks().another(), index.blocks().another()};
     auto half = [&](size_t i, uint32_t from, uint32_t to) {
-      return index.for_each_ended(blocks[i].get(), from, to,
+      return index.for_each_ended(blocks[i].get(), steps.first, from, to,
                                   [&](const IndexLife& life) { visit(i, life); });
     };
     auto second = std::async(std::launch::async, [&] { return half(1, middle, end); });
@@ -106,35 +152,6 @@ std::unique_ptr<View> churn_view(const Query& query, const ViewOptions& options)
 std::unique_ptr<View> rss_view(const Query& query, const ViewOptions& options);
 std::unique_ptr<View> mappings_view(const Query& query, const ViewOptions& options);
 std::unique_ptr<View> pages_view(const Query& query, const ViewOptions& options);
-
-// The sites of the stacks that a query lets through, numbered as they are met.
-class SiteIndex {
- public:
-  SiteIndex(Reading* reading, const Query& query)
-      : reading_(*reading), query_(query), selector_(reading, query) {}
-
-  // Nothing if the filters leave the stack out.
-  std::optional<size_t> site_of(ImageId image, StackId stack, StrandId strand);
-  size_t size() const { return frames_.size(); }
-  const NamedFrame& frame(size_t site) const { return frames_[site]; }
-  // The frames that are shown, innermost first.
-  std::vector<NamedFrame> stack(ImageId image, StackId stack, StrandId strand);
-
- private:
-  NamedFrame named(FrameId frame);
-
-  std::optional<size_t> find_site(ImageId image, StackId stack, StrandId strand);
-
-  Reading& reading_;
-  const Query& query_;
-  RowSelector selector_;
-  // By image and stack, unless strands matter.
-  enum : uint32_t { kNotAsked, kLeftOut, kFirstSite };
-  std::vector<std::vector<uint32_t>> sites_;
-  std::vector<NamedFrame> frames_;
-  std::unordered_map<uint64_t, size_t> places_;
-  std::vector<FrameId> shown_;  // Scratch.
-};
 
 // A T for each stack of each image; if asked, for each strand that allocated by it.
 template <typename T>

@@ -77,63 +77,60 @@ struct Lives {
   }
 };
 
-// The lives of very many blocks, as an index tells of them: every step of a histogram has its
-// place.
-class LivesBySite {
+// The lives of very many blocks, as an index tells of them. Those of a site and a size class are a
+// place, where every step of a histogram has its sum: what is added is added once.
+class LivesByPlace {
  public:
-  explicit LivesBySite(size_t sites) : sites_(sites) {}
+  explicit LivesByPlace(size_t places) : places_(places) {}
 
-  void add(size_t site, uint64_t ns, uint8_t life_width, unsigned size_width,
-           const IndexLife& life) {
-    Site& to = sites_[site];
-    if (to.steps.empty()) to.steps.resize(LogHistogram::kSteps);
-    to.steps[LogHistogram::step_of(ns)] += life.blocks;
-    to.longest_ns = std::max(to.longest_ns, ns);
-    add(life_width, size_width, life);
+  MSCOPE_FAST void add(size_t place, uint64_t ns, const IndexLife& life) {
+    Place& to = places_[place];
+    if (!to.steps) [[unlikely]]
+      to.steps = std::make_unique<Sum[]>(LogHistogram::kSteps);
+    Sum& sum = to.steps[LogHistogram::step_of(ns)];
+    sum.blocks += life.blocks;
+    sum.bytes += life.bytes;
+    if (ns > to.longest_ns) [[unlikely]]
+      to.longest_ns = ns;
   }
-  void add_left(size_t site, unsigned size_width, const IndexLife& life) {
-    sites_[site].left += life.blocks;
-    add(LifeBySize::kNeverFreed, size_width, life);
+  void add_left(size_t place, const IndexLife& life) {
+    places_[place].left.blocks += life.blocks;
+    places_[place].left.bytes += life.bytes;
   }
-  void add_to(SiteSums<Lives>* sums) const {
-    for (size_t i = 0; i < sites_.size(); ++i) {
-      Lives lives;
-      lives.blocks = lives.never_freed = sites_[i].left;
-      for (size_t step = 0; step < sites_[i].steps.size(); ++step) {
-        lives.blocks += sites_[i].steps[step];
-        lives.ended_ns.restore(static_cast<uint16_t>(step), sites_[i].steps[step],
-                               sites_[i].longest_ns);
-      }
-      sums->sites[i] += lives;
-      sums->all += lives;
+  // To the site and to all. `shortest`: widths below it are not told apart.
+  void add_to(size_t place, size_t site, unsigned size_width, uint8_t shortest,
+              SiteSums<Lives>* sums) const {
+    const Place& from = places_[place];
+    Lives lives;
+    auto add = [&](uint8_t life_width, const Sum& sum) {
+      lives.blocks += sum.blocks;
+      lives.by_size.add({life_width, static_cast<uint8_t>(size_width), sum.blocks, sum.bytes});
+    };
+    for (uint16_t step = 0; from.steps && step < LogHistogram::kSteps; ++step) {
+      const Sum& sum = from.steps[step];
+      if (sum.blocks == 0) continue;
+      lives.ended_ns.restore(step, sum.blocks, from.longest_ns);
+      auto width = static_cast<uint8_t>(std::bit_width(LogHistogram::low_of(step)));
+      add(std::max(width, shortest), sum);
     }
-    for (size_t life_width = 0; life_width < by_size_.size(); ++life_width)
-      for (size_t size_width = 0; size_width < kWidths; ++size_width)
-        if (const Sum& sum = by_size_[life_width][size_width]; sum.blocks > 0)
-          sums->all.by_size.add({static_cast<uint8_t>(life_width), static_cast<uint8_t>(size_width),
-                                 sum.blocks, sum.bytes});
+    if (from.left.blocks > 0) add(LifeBySize::kNeverFreed, from.left);
+    lives.never_freed = from.left.blocks;
+    sums->sites[site] += lives;
+    sums->all += lives;
   }
 
  private:
-  static constexpr size_t kWidths = 65;
-  // Not in a cache line with what another thread adds to.
-  struct alignas(64) Site {
-    std::vector<uint64_t> steps;
-    uint64_t longest_ns = 0;
-    uint64_t left = 0;
-  };
   struct Sum {
     uint64_t blocks = 0, bytes = 0;
   };
+  // Not in a cache line with what another thread adds to.
+  struct alignas(64) Place {
+    std::unique_ptr<Sum[]> steps;
+    uint64_t longest_ns = 0;
+    Sum left;
+  };
 
-  void add(uint8_t life_width, unsigned size_width, const IndexLife& life) {
-    Sum& sum = by_size_[life_width][size_width];
-    sum.blocks += life.blocks;
-    sum.bytes += life.bytes;
-  }
-
-  std::vector<Site> sites_;
-  std::array<std::array<Sum, kWidths>, LifeBySize::kNeverFreed + 1> by_size_ = {};
+  std::vector<Place> places_;
 };
 
 class LifetimesView : public View, public HeapObserver {
@@ -189,45 +186,53 @@ class LifetimesView : public View, public HeapObserver {
     const trace::Header& header = from.reading.tables().header;
     if (header.has_free_stacks()) return false;  // Who frees what, only events tell.
     ns_per_tick_ = header.ns_per_tick;
-    sites_ = std::make_unique<SiteIndex>(&from.reading, from.query);
-    SiteIndex& sites = *sites_;
+    cell_sites_ = from.cell_sites();
+    const SiteIndex& sites = cell_sites_->sites();
     const std::vector<IndexCell>& cells = from.index.cells();
-    // By cell: the site and the size class, in one number, since each look at a cell is a wait.
+    // By cell: its place, in one number, since each look at a cell is a wait.
     constexpr uint32_t kNobody = UINT32_MAX, kClasses = 65;
     std::vector<uint32_t> place_of(cells.size(), kNobody);
-    for (size_t i = 0; i < cells.size(); ++i)
-      if (from.has(cells[i]))
-        if (auto site = sites.site_of(cells[i].image, cells[i].stack, cells[i].strand))
-          place_of[i] = static_cast<uint32_t>(*site) * kClasses + cells[i].size_class;
-    auto if_counts = [&](const IndexLife& life, auto&& count) {
-      uint32_t place = place_of[life.cell];
-      if (place != kNobody && (life.roles & IndexLife::kLived) && life.born >= from.steps.first)
-        count(place / kClasses, place % kClasses);
+    std::vector<std::pair<size_t, unsigned>> places;  // Site and size class.
+    std::vector<uint32_t> known(sites.size() * kClasses, kNobody);
+    for (size_t i = 0; i < cells.size(); ++i) {
+      uint32_t site = cell_sites_->of(i);
+      if (site == CellSites::kNobody) continue;
+      uint32_t& place = known[site * kClasses + cells[i].size_class];
+      if (place == kNobody) {
+        place = static_cast<uint32_t>(places.size());
+        places.emplace_back(site, cells[i].size_class);
+      }
+      place_of[i] = place;
+    }
+    auto place_if_counts = [&](const IndexLife& life) {
+      bool counts = (life.roles & IndexLife::kLived) && life.born >= from.steps.first;
+      return counts ? place_of[life.cell] : kNobody;
     };
-    LivesBySite halves[2] = {LivesBySite(sites.size()), LivesBySite(sites.size())};
+    LivesByPlace halves[2] = {LivesByPlace(places.size()), LivesByPlace(places.size())};
     bool good = from.for_each_ended([&](size_t half, const IndexLife& life) {
-      if_counts(life, [&](uint32_t site, unsigned size_class) {
-        auto ns = static_cast<uint64_t>(static_cast<double>(life.longest_ticks) * ns_per_tick_);
-        auto width = std::max(static_cast<uint8_t>(std::bit_width(ns)), first_width());
-        halves[half].add(site, ns, width, size_class, life);
-      });
+      uint32_t place = place_if_counts(life);
+      if (place == kNobody) return;
+      auto ticks = static_cast<double>(static_cast<int64_t>(life.longest_ticks));
+      halves[half].add(place, static_cast<uint64_t>(static_cast<int64_t>(ticks * ns_per_tick_)),
+                       life);
     });
     good = good && from.index.for_each_live(from.steps.last, [&](const IndexLife& life) {
-      if_counts(life, [&](uint32_t site, unsigned size_class) {
-        halves[0].add_left(site, size_class, life);
-      });
+      if (uint32_t place = place_if_counts(life); place != kNobody) halves[0].add_left(place, life);
     });
     restored_.emplace(sites.size());
-    for (const LivesBySite& half : halves) half.add_to(&*restored_);
+    for (const LivesByPlace& half : halves)
+      for (size_t i = 0; i < places.size(); ++i)
+        half.add_to(i, places[i].first, places[i].second, first_width(), &*restored_);
     return good;
   }
 
   Answer answer(Reading* reading, const Query& query) override {
+    std::optional<SiteIndex> own_sites;
     if (!restored_) {
-      sites_ = std::make_unique<SiteIndex>(reading, query);
-      restored_.emplace(rows_, sites_.get());
+      own_sites.emplace(reading, query);
+      restored_.emplace(rows_, &*own_sites);
     }
-    SiteIndex& sites = *sites_;
+    const SiteIndex& sites = own_sites ? *own_sites : cell_sites_->sites();
     const SiteSums<Lives>& lives = *restored_;
     const Lives& all = lives.all;
 
@@ -250,7 +255,7 @@ class LifetimesView : public View, public HeapObserver {
                     {"longest_ns", all.ended_ns.highest()}};
     add_totals(*reading, &answer);
     answer.tables.push_back(by_site(sites, lives.sites, all));
-    if (has_free_stacks_) answer.tables.push_back(by_freeing_site(reading, query, &sites));
+    if (has_free_stacks_) answer.tables.push_back(by_freeing_site(reading, query, &*own_sites));
     answer.tables.push_back(histogram(all));
     answer.tables.push_back(map(all));
     answer.notes.push_back(
@@ -437,8 +442,8 @@ class LifetimesView : public View, public HeapObserver {
   };
 
   StackRows<Lives> rows_;
-  std::unique_ptr<SiteIndex> sites_;
-  std::optional<SiteSums<Lives>> restored_;  // By site, as `sites_` has them.
+  std::shared_ptr<const CellSites> cell_sites_;
+  std::optional<SiteSums<Lives>> restored_;  // By site.
   std::map<Pair, Ended> ended_;
   bool has_free_stacks_ = false;
   Origins origins_;

@@ -42,8 +42,7 @@ class ThreadsView : public View, public HeapObserver {
   }
 
   bool restore(const IndexedWindow& from) override {
-    sites_ = std::make_unique<SiteIndex>(&from.reading, from.query);
-    restored_ = true;
+    cell_sites_ = from.cell_sites();
     // Cells of the same thread, and those of them of the same site.
     struct Maker {
       ImageId image;
@@ -63,9 +62,8 @@ class ThreadsView : public View, public HeapObserver {
     Maker last = {};
     uint32_t number = 0;
     for (size_t i = 0; i < cells.size(); ++i) {
-      if (!from.has(cells[i])) continue;
-      std::optional<size_t> site = sites_->site_of(cells[i].image, cells[i].stack, cells[i].strand);
-      if (!site) continue;
+      uint32_t site = cell_sites_->of(i);
+      if (site == CellSites::kNobody) continue;
       Maker maker = {cells[i].image, thread_of(cells[i].strand)};
       if (makers.empty() || maker != last) {
         last = maker;
@@ -76,12 +74,12 @@ class ThreadsView : public View, public HeapObserver {
         }
       }
       std::vector<uint32_t>& at = group_at[number];
-      if (*site >= at.size()) at.resize(*site + 1, kNobody);
-      if (at[*site] == kNobody) {
-        at[*site] = static_cast<uint32_t>(groups.size());
-        groups.push_back({number, *site});
+      if (site >= at.size()) at.resize(site + size_t{1}, kNobody);
+      if (at[site] == kNobody) {
+        at[site] = static_cast<uint32_t>(groups.size());
+        groups.push_back({number, site});
       }
-      group_of[i] = at[*site];
+      group_of[i] = at[site];
     }
 
     IndexSums::Wanted wanted = IndexSums::all();
@@ -142,14 +140,15 @@ class ThreadsView : public View, public HeapObserver {
 
   Answer answer(Reading* reading, const Query& query) override {
     RowSelector selector(reading, query);
-    if (!restored_) {
-      sites_ = std::make_unique<SiteIndex>(reading, query);
+    std::optional<SiteIndex> own_sites;
+    if (!cell_sites_) {
+      own_sites.emplace(reading, query);
       reading->accounts().tally().for_each_row([&](const Row& row) {
-        if (std::optional<size_t> site = sites_->site_of(row.image, row.stack, row.strand))
+        if (std::optional<size_t> site = own_sites->site_of(row.image, row.stack, row.strand))
           add_line(row.image, thread_of(row.strand), *site, row.amounts);
       });
     }
-    const SiteIndex& sites = *sites_;
+    const SiteIndex& sites = own_sites ? *own_sites : cell_sites_->sites();
     std::vector<FrameId> shown;
     std::map<std::pair<ImageId, ThreadId>, Line> lines = std::move(lines_);
     std::map<std::tuple<ImageId, ThreadId, ThreadId>, Freed> matrix;
@@ -323,9 +322,8 @@ class ThreadsView : public View, public HeapObserver {
 
   bool by_stack_;
   uint64_t min_size_, max_size_;
-  std::unique_ptr<SiteIndex> sites_;
+  std::shared_ptr<const CellSites> cell_sites_;  // If it was restored.
   std::map<std::pair<ImageId, ThreadId>, Line> lines_;
-  bool restored_ = false;         // From an index.
   std::deque<FreedTable> freed_;  // By image; stay where they are.
 };
 

@@ -109,6 +109,19 @@ std::vector<NamedFrame> SiteIndex::stack(ImageId image, StackId stack, StrandId 
   return frames;
 }
 
+CellSites::CellSites(const Index& index, const std::vector<bool>& images, Reading* reading,
+                     const Query& query)
+    : query_(query), sites_(reading, query_), site_of_cell_(index.cells().size(), kNobody) {
+  unsigned smallest = size_class(query.tally.min_size), largest = size_class(query.tally.max_size);
+  for (size_t i = 0; i < site_of_cell_.size(); ++i) {
+    const IndexCell& cell = index.cells()[i];
+    if (!images[raw(cell.image) - 1] || cell.size_class < smallest || cell.size_class > largest)
+      continue;
+    if (std::optional<size_t> site = sites_.site_of(cell.image, cell.stack, cell.strand))
+      site_of_cell_[i] = static_cast<uint32_t>(*site);
+  }
+}
+
 TimeSlices::TimeSlices(const Window& window, const trace::Overview& overview, size_t count)
     : from_(std::max(window.from_tick, overview.header.start_tick)),
       to_(std::min(window.to_tick, overview.end_tick)),

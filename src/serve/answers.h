@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,10 +32,16 @@ struct Context {
       nullptr;  // With the recording that was before, if there is one.
   std::string base_path = {};
   std::string asked = {};  // The question's name, by which it can be taken back (Jobs::leave).
+  std::unique_lock<std::mutex>* turn = nullptr;  // With the explorer, if others wait for theirs.
+
+  // Before what takes long and needs the explorer no more, but what it has given and never changes.
+  void let_others() const {
+    if (turn && turn->owns_lock()) turn->unlock();
+  }
 
   // The same, about the recording that was before.
   Context base() const {
-    return {comparison->before(), base_path, names, source_folders, jobs, nullptr, {}, asked};
+    return {comparison->before(), base_path, names, source_folders, jobs, nullptr, {}, asked, turn};
   }
 };
 

@@ -186,11 +186,12 @@ Reply Api::progress() const {
   return {200, kJsonType, sink.text()};
 }
 
-Context Api::context(const Parameters& parameters) {
+Context Api::context(const Parameters& parameters, std::unique_lock<std::mutex>* turn) {
   return {*explorer_, path_,
           names_,     source_folders_,
           jobs_,      comparison_ ? &*comparison_ : nullptr,
-          base_path_, word(parameters, kAsked)};
+          base_path_, word(parameters, kAsked),
+          turn};
 }
 
 static Result<Reply> as_reply(Result<std::string> body, const char* type) {
@@ -209,7 +210,8 @@ static Result<void> has_process(const trace::Tables& tables, const std::string& 
   return fail_usage(fmt::format("process {} is not in this recording", text));
 }
 
-Result<Reply> Api::ask(const std::string& name, const Parameters& parameters) {
+Result<Reply> Api::ask(const std::string& name, const Parameters& parameters,
+                       std::unique_lock<std::mutex>* turn) {
   using Answering = Result<std::string> (*)(const Context&, const Parameters&);
   static const std::map<std::string, Answering> kColumns = {{"timeline", timeline_answer},
                                                             {"flame", flame_answer},
@@ -218,9 +220,9 @@ Result<Reply> Api::ask(const std::string& name, const Parameters& parameters) {
   static const std::map<std::string, Answering> kJson = {{"stacks", stacks_answer},
                                                          {"source", source_answer}};
   if (auto found = kColumns.find(name); found != kColumns.end())
-    return as_reply(found->second(context(parameters), parameters), kColumnsType);
+    return as_reply(found->second(context(parameters, turn), parameters), kColumnsType);
   if (auto found = kJson.find(name); found != kJson.end())
-    return as_reply(found->second(context(parameters), parameters), kJsonType);
+    return as_reply(found->second(context(parameters, turn), parameters), kJsonType);
   if (name == "replay") return as_reply(replay_answer(path_), kJsonType);
   return Reply{404, "", ""};
 }
@@ -321,7 +323,7 @@ Reply Api::answer(const std::string& name, const Parameters& parameters) {
         std::unique_lock lock = turn_for(name);
         jobs_.throw_if_left(word(parameters, kAsked));
         if (name != "timeline" || has_timeline(context(parameters), parameters))
-          return ask(name, parameters);
+          return ask(name, parameters, &lock);
       }
       return report("detail", parameters);
     } catch (const Jobs::Left&) {

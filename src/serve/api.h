@@ -44,12 +44,13 @@ class Api {
   void fail_with(const std::string& sentence);
   Reply trace();
   Reply progress() const;
-  Result<Reply> ask(const std::string& name, const Parameters& parameters);
+  Result<Reply> ask(const std::string& name, const Parameters& parameters,
+                    std::unique_lock<std::mutex>* turn);
   // What may take a look at all events: that does not keep other questions waiting.
   Result<Reply> report(const std::string& name, const Parameters& parameters);
   std::optional<Reply> kept(const std::string& key);
   Reply keep(const std::string& key, Reply reply);
-  Context context(const Parameters& parameters);
+  Context context(const Parameters& parameters, std::unique_lock<std::mutex>* turn = nullptr);
   // Curves of a part of the stacks take a while, so others that are asked for come first.
   std::unique_lock<std::mutex> turn_for(const std::string& name);
   // A sentence if a trace is no longer the file that was loaded; else empty.

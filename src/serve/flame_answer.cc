@@ -116,6 +116,7 @@ Result<std::string> flame_answer(const Context& context, const Parameters& param
                        *before_question ? **before_question : *question, **amounts, progress)
           : of_one(&explorer, *question, *before_question, **amounts, progress);
   if (!drawn) return std::unexpected(drawn.error());
+  context.let_others();
   const analyze::FunctionTree& tree = *drawn->tree;
   Result<FlameOptions> options = options_of(parameters, tree);
   if (!options) return std::unexpected(options.error());

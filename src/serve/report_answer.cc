@@ -186,13 +186,15 @@ Result<std::string> leaks(const Context& context, Query query) {
 }
 
 std::optional<std::string> view_from_index(const Context& context, const analyze::ViewKind& kind,
-                                           Query query, bool at) {
+                                           const analyze::QueryWords& words, Query query) {
+  bool at = !words.at.empty();
   if (!suits(kind, query, at)) return std::nullopt;
   std::unique_ptr<analyze::View> view = kind.make(query, {at, kMostRows});
   view->prepare(&query);
   std::optional<std::string> answer;
-  context.explorer.with_view(
-      view.get(), query, [&](Reading* reading) { answer = written(view->answer(reading, query)); });
+  context.explorer.with_view(view.get(), words, query, [&](Reading* reading) {
+    answer = written(view->answer(reading, query));
+  });
   return answer;
 }
 
@@ -269,7 +271,7 @@ Result<std::optional<std::string>> indexed_report_answer(const Context& context,
   if (!query) return fail_usage(query.error().sentence);
   if (name == "leaks") return leaks_from_index(context, std::move(*query));
   if (const analyze::ViewKind* kind = analyze::find_view(name))
-    return view_from_index(context, *kind, std::move(*query), !words->at.empty());
+    return view_from_index(context, *kind, *words, std::move(*query));
   return std::nullopt;
 }
 

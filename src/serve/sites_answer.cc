@@ -2,6 +2,8 @@
 // api/sites: the code to blame, or whatever else rows are put together by; api/sparks: how the
 // heaviest went through time; api/stacks: the stacks of one.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -95,24 +97,29 @@ Result<std::string> sparks_answer(const Context& context, const Parameters& para
     place_of[row.id] = static_cast<uint32_t>(ids.size());
     ids.push_back(row.id);
   }
-  Explorer::Grouping groups = context.explorer.groups(*question, By::kSite);
-  analyze::IndexCurves curves;
-  bool known = context.explorer.curves(
-      *question, ids.size(),
-      [&](size_t row) {
-        uint32_t group = groups->group_of_row[row];
-        return group == Explorer::kNobody ? group : place_of[group];
-      },
-      &curves);
+  Explorer& explorer = context.explorer;
+  Explorer::Grouping groups = explorer.groups(*question, By::kSite);
+  std::shared_ptr<const analyze::IndexCurves> curves;
+  if (explorer.has_curves(*question)) {
+    std::string by = "sparks";
+    for (uint32_t id : ids) by += fmt::format(" {}", id);
+    Explorer::CurvesQuestion asked =
+        explorer.ask_curves(*question, by, ids.size(), [&](size_t row) {
+          uint32_t group = groups->group_of_row[row];
+          return group == Explorer::kNobody ? group : place_of[group];
+        });
+    context.let_others();
+    curves = explorer.curves(asked);
+  }
   std::vector<double> sparks;
-  for (size_t i = 0; known && i < ids.size(); ++i)
+  for (size_t i = 0; curves && i < ids.size(); ++i)
     for (size_t k = 0; k < kSparks; ++k) {
       // The highest of its part, so that no peak is lost.
-      const uint64_t* curve = curves.of(i);
+      const uint64_t* curve = curves->of(i);
       size_t from = k * analyze::kSlices / kSparks, to = (k + 1) * analyze::kSlices / kSparks;
       sparks.push_back(static_cast<double>(*std::max_element(curve + from, curve + to)));
     }
-  if (!known) ids.clear();
+  if (!curves) ids.clear();
   Columns columns;
   columns.add("id", ids);
   columns.add("spark", sparks);

@@ -64,17 +64,13 @@ void keep_heaviest(Layers* layers) {
   *layers = std::move(kept);
 }
 
-// By what rows or cells belong to.
-bool layers_of(const Context& context, const Explorer::Question& question, const std::string& by,
-               IndexCurves* curves, Layers* layers) {
+// By what rows or cells belong to: the curves to ask for, and the layers' names.
+Explorer::CurvesQuestion layers_of(const Context& context, const Explorer::Question& question,
+                                   const std::string& by, Layers* layers) {
   Explorer& explorer = context.explorer;
   const trace::Tables& tables = explorer.reading().tables();
   if (by == "site") {
     Explorer::Grouping groups = explorer.groups(question, By::kSite);
-    if (!explorer.curves(
-            question, groups->groups.size(), [&](size_t row) { return groups->group_of_row[row]; },
-            curves))
-      return false;
     std::map<std::string, size_t> times;
     for (const auto& group : groups->groups) ++times[group.site.function];
     for (const auto& group : groups->groups) {
@@ -84,16 +80,18 @@ bool layers_of(const Context& context, const Explorer::Question& question, const
                                   ? fmt::format("{} {}:{}", site.function, file, site.line)
                                   : site.function);
     }
-  } else if (by == "process") {
-    if (!explorer.curves(
-            question, tables.images.size(),
-            [&](size_t row) { return raw(explorer.rows()[row].image) - 1; }, curves))
-      return false;
+    return explorer.ask_curves(question, by, groups->groups.size(),
+                               [&](size_t row) { return groups->group_of_row[row]; });
+  }
+  if (by == "process") {
     for (const trace::Image& image : tables.images) {
       layers->images.push_back(layers->names.size());
       layers->names.push_back(fmt::format("{} ({})", image.program(), image.pid));
     }
-  } else if (by == "thread") {
+    return explorer.ask_curves(question, by, tables.images.size(),
+                               [&](size_t row) { return raw(explorer.rows()[row].image) - 1; });
+  }
+  if (by == "thread") {
     std::vector<std::vector<uint32_t>> number;  // Of each image's threads.
     for (const trace::Image& image : tables.images) {
       std::vector<uint32_t>& numbers = number.emplace_back();
@@ -108,8 +106,9 @@ bool layers_of(const Context& context, const Explorer::Question& question, const
       uint32_t thread = raw(thread_of(cell.strand));
       return thread < numbers.size() ? numbers[thread] : numbers[0];
     };
-    if (!explorer.curves_of_cells(question, layers->names.size(), group, curves)) return false;
-  } else if (by == "phase") {
+    return explorer.ask_curves_of_cells(question, by, layers->names.size(), group);
+  }
+  if (by == "phase") {
     // Those that lie inside each other would be shown twice: a block is of the innermost.
     const analyze::PhasePaths& phases = explorer.index()->facts().phases;
     std::map<uint32_t, uint32_t> groups;  // By the number of the name: of those that are any's.
@@ -125,18 +124,20 @@ bool layers_of(const Context& context, const Explorer::Question& question, const
       auto found = phase ? groups.find(*phase) : groups.end();
       return found == groups.end() ? 0 : found->second;
     };
-    if (!explorer.curves_of_cells(question, layers->names.size(), group, curves)) return false;
-  } else {
-    return explorer.curves(question, 1, [](size_t) { return 0; }, curves);
+    return explorer.ask_curves_of_cells(question, by, layers->names.size(), group);
   }
+  return explorer.ask_curve(question);
+}
+
+void add_curves(const Explorer& explorer, const trace::Tables& tables, const IndexCurves& curves,
+                Layers* layers) {
   for (size_t i = 0; i < layers->names.size(); ++i)
-    layers->live.emplace_back(curves->of(i), curves->of(i) + kSlices);
+    layers->live.emplace_back(curves.of(i), curves.of(i) + kSlices);
   // What a process has left is gone with it.
   const std::vector<uint32_t> ends = analyze::ends_of_images(*explorer.index(), tables);
   for (size_t i = 0; i < layers->images.size(); ++i)
     std::fill(layers->live[i].begin() + ends[layers->images[i]], layers->live[i].end(), 0);
   keep_heaviest(layers);
-  return true;
 }
 
 // What all selected processes had together, whenever one of them was looked at.
@@ -181,29 +182,34 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
         "this trace has no index, so there is no curve of it; malloscope report --view rss");
   Jobs::Running job(&context.jobs, "drawing the timeline", context.asked);
 
+  const trace::Tables& tables = explorer.reading().tables();
   bool all = Explorer::is_about_all(*question);
-  IndexCurves curves;
+  std::shared_ptr<const IndexCurves> curves;
   Layers layers;
-  if ((!all || by != "none") && !layers_of(context, *question, by, &curves, &layers))
-    return explorer.has_curves(*question)
-               ? fail(
-                     "the index of this trace is damaged; run malloscope view again, which makes a "
-                     "new one")
-               : fail_usage(
-                     fmt::format("the timeline by {} is known of sizes from and to powers of two, "
-                                 "such as 1K to 4K, but of no others",
-                                 by));
+  if (!all || by != "none") {
+    if (!explorer.has_curves(*question))
+      return fail_usage(
+          fmt::format("the timeline by {} is known of sizes from and to powers of two, such as 1K "
+                      "to 4K, but of no others",
+                      by));
+    Explorer::CurvesQuestion asked = layers_of(context, *question, by, &layers);
+    context.let_others();
+    curves = explorer.curves(asked);
+    if (!curves)
+      return fail(
+          "the index of this trace is damaged; run malloscope view again, which makes a new one");
+    add_curves(explorer, tables, *curves, &layers);
+  }
   std::vector<analyze::WholeSlice> slices;
   if (all) {
-    slices = analyze::whole_curve(*explorer.index(), explorer.reading().tables());
+    slices = analyze::whole_curve(*explorer.index(), tables);
   } else {
     uint64_t before = 0;  // Of a part, only what was there at the ends of slices is known.
-    for (const analyze::SliceFlow& slice : curves.all) {
+    for (const analyze::SliceFlow& slice : curves->all) {
       slices.push_back({slice, std::max(before, slice.live_bytes)});
       before = slice.live_bytes;
     }
   }
-  const trace::Tables& tables = explorer.reading().tables();
   std::vector<double> time, rss_time, rss, vm_time, vm;
   for (uint64_t cut : explorer.index()->facts().times.cuts)
     time.push_back(static_cast<double>(tables.time_ns(cut)));

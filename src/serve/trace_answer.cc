@@ -95,7 +95,7 @@ class Overview {
     analyze::Query query;
     std::unique_ptr<analyze::View> view = analyze::find_view("phases")->make(query, {});
     view->prepare(&query);
-    explorer_.with_view(view.get(), query, [&](analyze::Reading* reading) {
+    explorer_.with_view(view.get(), {}, query, [&](analyze::Reading* reading) {
       say(view->answer(reading, query).headline + ".", {{"view", "phases"}});
     });
   }
