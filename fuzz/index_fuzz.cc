@@ -19,8 +19,10 @@ static void read_changes(std::vector<uint8_t> block, uint64_t cells, bool own_pe
   IndexBlockReader reader;
   uint64_t raw_bytes = block.size();
   if (!reader.open(&block, raw_bytes, own_peaks)) return;
+  std::vector<uint32_t> usual;
+  for (uint64_t i = 0; i < cells; ++i) usual.push_back(static_cast<uint32_t>(i % 3 * 16));
   std::vector<IndexEntry> entries;
-  bool good = reader.for_each(cells, [&](const IndexEntry& entry) {
+  bool good = reader.for_each(usual, [&](const IndexEntry& entry) {
     if (entry.cell >= cells) abort();
     entries.push_back(entry);
   });
@@ -29,11 +31,11 @@ static void read_changes(std::vector<uint8_t> block, uint64_t cells, bool own_pe
   auto again = std::ranges::unique(entries, {}, &IndexEntry::cell);
   entries.erase(again.begin(), again.end());
   IndexBlockWriter writer(own_peaks);
-  for (const IndexEntry& entry : entries) writer.add(entry);
+  for (const IndexEntry& entry : entries) writer.add(entry, usual[entry.cell]);
   PackedBlock written = writer.finish();
   size_t read = 0;
   if (!reader.open(&written.bytes, written.raw_bytes, own_peaks) ||
-      !reader.for_each(cells, [&](const IndexEntry&) { ++read; }) || read != entries.size())
+      !reader.for_each(usual, [&](const IndexEntry&) { ++read; }) || read != entries.size())
     abort();
 }
 

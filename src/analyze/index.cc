@@ -16,6 +16,13 @@ static void add_to(int64_t* sum, int64_t value) {
   *sum = static_cast<int64_t>(static_cast<uint64_t>(*sum) + static_cast<uint64_t>(value));
 }
 
+Index::Index(IndexFacts facts, std::vector<IndexCell> cells, std::unique_ptr<IndexBlocks> blocks)
+    : facts_(std::move(facts)), cells_(std::move(cells)), blocks_(std::move(blocks)) {
+  for (const IndexCell& cell : cells_) usual_sizes_.push_back(cell.usual_size);
+  for (const IndexFacts::Size& size : facts_.sizes)
+    sizes_themselves_.push_back(usual_size(size.size));
+}
+
 Index::Course Index::course(Selection selection, Window window, Steps steps) const {
   auto [first, last] = steps;
   Course course;
@@ -122,7 +129,7 @@ std::optional<PackedBlock> Index::pack_whole() {
   IndexBlockWriter whole(false, true);
   for (size_t i = 0; i < sums.size(); ++i) {
     sums[i].cell = static_cast<uint32_t>(i);
-    whole.add(sums[i]);
+    whole.add(sums[i], 0);
   }
   return whole.empty() ? PackedBlock{} : whole.finish();
 }
@@ -311,7 +318,7 @@ std::unique_ptr<Accounts> Index::answer(const trace::Tables& tables, Selection s
   };
   if (steps->are_all() && !course.own) {
     IndexBlockReader* whole = blocks_->whole();
-    if (whole ? !whole->for_each(cells_.size(), restore) : blocks_->damaged()) return nullptr;
+    if (whole ? !whole->for_each(usual_sizes_, restore) : blocks_->damaged()) return nullptr;
     return accounts;
   }
   std::vector<IndexEntry> sums;

@@ -94,6 +94,11 @@ struct IndexFacts {
   bool knows_freed = true;                 // Else there would be too many.
 };
 
+// What IndexBlockWriter::add has to know of a size.
+constexpr uint32_t usual_size(uint64_t size) {
+  return size <= UINT32_MAX ? static_cast<uint32_t>(size) : 0;
+}
+
 // All that is in totals, for sums and differences of everything.
 using TotalsNumbers = std::array<uint64_t, sizeof(Totals) / sizeof(uint64_t)>;
 inline TotalsNumbers numbers_of(const Totals& totals) {
@@ -105,6 +110,7 @@ struct IndexCell {
   StackId stack = StackId::kNone;
   StrandId strand = StrandId::kNone;
   unsigned size_class = 0;
+  uint32_t usual_size = 0;  // What its first block had: most have the same. 0: nobody knows.
 };
 
 // Where the blocks come from; index_file.h has the one that reads files.
@@ -130,11 +136,11 @@ class IndexBlocks {
 class Index {
  public:
   // In the order in which the cells were first met.
-  Index(IndexFacts facts, std::vector<IndexCell> cells, std::unique_ptr<IndexBlocks> blocks)
-      : facts_(std::move(facts)), cells_(std::move(cells)), blocks_(std::move(blocks)) {}
+  Index(IndexFacts facts, std::vector<IndexCell> cells, std::unique_ptr<IndexBlocks> blocks);
 
   const IndexFacts& facts() const { return facts_; }
   const std::vector<IndexCell>& cells() const { return cells_; }
+  IndexBlockReader::UsualSizes usual_sizes() const { return usual_sizes_; }
   IndexBlocks& blocks() { return *blocks_; }
   // The same for another thread.
   std::unique_ptr<IndexBlocks> other_blocks() const { return blocks_->another(); }
@@ -188,7 +194,7 @@ class Index {
   bool cover(IndexBlocks* blocks, uint32_t first, uint32_t end, Visit&& visit) const {
     constexpr uint32_t kGroup = IndexTimes::kGroupSteps;
     auto show = [&](IndexBlockReader* block) {
-      return block ? block->for_each(cells_.size(), visit) : !blocks->damaged();
+      return block ? block->for_each(usual_sizes_, visit) : !blocks->damaged();
     };
     for (uint32_t step = first; step < end;) {
       if (step % kGroup == 0 && step + kGroup <= end) {
@@ -206,7 +212,7 @@ class Index {
   bool cover_sizes(uint32_t first, uint32_t end, Visit&& visit) {
     for (uint32_t step = first; step < end; ++step) {
       IndexBlockReader* block = blocks_->sizes(step);
-      if (block ? !block->for_each(facts_.sizes.size(), visit) : blocks_->damaged()) return false;
+      if (block ? !block->for_each(sizes_themselves_, visit) : blocks_->damaged()) return false;
     }
     return true;
   }
@@ -276,6 +282,8 @@ class Index {
 
   IndexFacts facts_;
   std::vector<IndexCell> cells_;
+  std::vector<uint32_t> usual_sizes_;       // Of the cells.
+  std::vector<uint32_t> sizes_themselves_;  // Of IndexFacts::sizes, as far as they are usual.
   std::unique_ptr<IndexBlocks> blocks_;
 };
 

@@ -41,7 +41,7 @@ bool PackedBlock::unpack(std::vector<uint8_t>* packed, uint64_t raw_bytes,
   return !ZSTD_isError(size) && size == raw_bytes;
 }
 
-bool IndexBlockWriter::add_single(const IndexEntry& entry) {
+bool IndexBlockWriter::add_single(const IndexEntry& entry, uint32_t usual) {
   Kind kind = entry.temporary != 0     ? kTemporary
               : entry.allocations == 0 ? kFreed
               : entry.live_blocks != 0 ? kMade
@@ -57,14 +57,15 @@ bool IndexBlockWriter::add_single(const IndexEntry& entry) {
       entry.live_bytes != change * static_cast<int64_t>(size) || !is_bit(entry.peak_bytes) ||
       (own_peaks_ && !is_bit(entry.own_peak_bytes)))
     return false;
-  Singles& singles = singles_[kind];
+  bool is_usual = size == usual && usual != 0;
+  Singles& singles = (is_usual ? usual_singles_ : singles_)[kind];
   auto put_bit = [&](Singles::Column column, int64_t peak) {
     std::vector<uint8_t>& bits = singles.columns[column];
     if (singles.count % 8 == 0) bits.push_back(0);
     bits.back() |= static_cast<uint8_t>(unsigned{peak != 0} << singles.count % 8);
   };
   put(&singles.columns[Singles::kGaps], entry.cell - singles.next_cell);
-  put(&singles.columns[Singles::kSizes], size);
+  if (!is_usual) put(&singles.columns[Singles::kSizes], size);
   put_bit(Singles::kPeaks, entry.peak_bytes);
   if (own_peaks_) put_bit(Singles::kOwnPeaks, entry.own_peak_bytes);
   singles.next_cell = entry.cell + 1;
@@ -72,9 +73,9 @@ bool IndexBlockWriter::add_single(const IndexEntry& entry) {
   return true;
 }
 
-void IndexBlockWriter::add(const IndexEntry& entry) {
+void IndexBlockWriter::add(const IndexEntry& entry, uint32_t usual) {
   ++entries_;
-  if (add_single(entry)) return;
+  if (add_single(entry, usual)) return;
   put(kGaps, entry.cell - next_cell_);
   next_cell_ = entry.cell + 1;
   auto gone_blocks =
@@ -106,18 +107,22 @@ void IndexBlockWriter::add(const IndexEntry& entry) {
 
 PackedBlock IndexBlockWriter::finish() {
   Packer raw;
-  for (const Singles& singles : singles_) {
+  auto for_each_singles = [&](auto&& visit) {
+    for (Singles* all : {singles_, usual_singles_})
+      for (int kind = 0; kind < kKinds; ++kind) visit(all[kind]);
+  };
+  for_each_singles([&](const Singles& singles) {
     raw.number(singles.count);
     for (const auto& column : singles.columns) raw.number(column.size());
-  }
+  });
   for (const auto& column : columns_) raw.number(column.size());
-  for (Singles& singles : singles_) {
+  for_each_singles([&](Singles& singles) {
     for (auto& column : singles.columns) {
       raw.bytes(column);
       column.clear();
     }
     singles.count = singles.next_cell = 0;
-  }
+  });
   for (auto& column : columns_) {
     raw.bytes(column);
     column.clear();
@@ -126,18 +131,34 @@ PackedBlock IndexBlockWriter::finish() {
   return PackedBlock::of(std::move(raw.result()));
 }
 
+IndexBlockReader::Counting::Counting(UsualSizes usual, const std::vector<uint32_t>& group_of_cell)
+    : bits(group_of_cell.size() / 64 + 1), usual_sizes(usual.begin(), usual.end()) {
+  for (size_t cell = 0; cell < group_of_cell.size(); ++cell) {
+    bool counts = group_of_cell[cell] != UINT32_MAX;
+    bits[cell / 64] |= uint64_t{counts} << cell % 64;
+    if (!counts) usual_sizes[cell] = 0;
+  }
+}
+
 // Which cells count cannot be guessed: what does not is added as 0.
-bool IndexBlockReader::sum(uint64_t cells, const std::vector<uint64_t>& counts, Sum* sum) const {
-  auto mask_of = [bits = counts.data()](uint32_t cell) {
+bool IndexBlockReader::sum(const Counting& counting, Sum* sum) const {
+  size_t cells = counting.usual_sizes.size();
+  auto mask_of = [bits = counting.bits.data()](uint32_t cell) {
     return 0 - (bits[cell / 64] >> cell % 64 & 1);
   };
   for (int kind = 0; kind < IndexBlockWriter::kKinds; ++kind) {
     uint64_t blocks = 0, bytes = 0;
-    if (!scan(singles_[kind], cells, [&](uint64_t, uint32_t cell, uint64_t size) {
-          uint64_t mask = mask_of(cell);
-          blocks -= mask;
-          bytes += size & mask;
-        }))
+    auto add_usual = [&, usual = counting.usual_sizes.data()](uint64_t, uint32_t cell) {
+      blocks += usual[cell] != 0;
+      bytes += usual[cell];
+    };
+    auto add_any = [&](uint64_t, uint32_t cell, uint64_t size) {
+      uint64_t mask = mask_of(cell);
+      blocks -= mask;
+      bytes += size & mask;
+    };
+    if (!scan_usual(usual_singles_[kind], cells, add_usual) ||
+        !scan(singles_[kind], cells, add_any))
       return false;
     bool makes = IndexBlockWriter::makes(static_cast<IndexBlockWriter::Kind>(kind));
     bool frees = IndexBlockWriter::frees(static_cast<IndexBlockWriter::Kind>(kind));
@@ -160,17 +181,22 @@ bool IndexBlockReader::open(std::vector<uint8_t>* packed, uint64_t raw_bytes, bo
   own_peaks_ = own_peaks;
   if (!PackedBlock::unpack(packed, raw_bytes, &raw_)) return false;
   Unpacker in(std::span<const uint8_t>(raw_).first(raw_bytes));
-  uint64_t single_sizes[IndexBlockWriter::kKinds][Singles::kColumns];
+  uint64_t single_sizes[2 * IndexBlockWriter::kKinds][Singles::kColumns];
   uint64_t sizes[IndexBlockWriter::kColumns];
+  SinglesView* all[2 * IndexBlockWriter::kKinds];
   for (int kind = 0; kind < IndexBlockWriter::kKinds; ++kind) {
-    singles_[kind].count = in.number();
+    all[kind] = &singles_[kind];
+    all[IndexBlockWriter::kKinds + kind] = &usual_singles_[kind];
+  }
+  for (int kind = 0; kind < 2 * IndexBlockWriter::kKinds; ++kind) {
+    all[kind]->count = in.number();
     for (uint64_t& column : single_sizes[kind]) column = in.number();
   }
   for (uint64_t& column : sizes) column = in.number();
-  for (int kind = 0; kind < IndexBlockWriter::kKinds; ++kind) {
+  for (int kind = 0; kind < 2 * IndexBlockWriter::kKinds; ++kind) {
     for (int i = 0; i < Singles::kColumns; ++i)
-      singles_[kind].columns[i] = in.bytes(single_sizes[kind][i]);
-    uint64_t bits = singles_[kind].count / 8 + (singles_[kind].count % 8 != 0);
+      all[kind]->columns[i] = in.bytes(single_sizes[kind][i]);
+    uint64_t bits = all[kind]->count / 8 + (all[kind]->count % 8 != 0);
     if (single_sizes[kind][Singles::kPeaks] != bits ||
         single_sizes[kind][Singles::kOwnPeaks] != (own_peaks ? bits : 0))
       return false;

@@ -51,8 +51,8 @@ class IndexBlockWriter {
   explicit IndexBlockWriter(bool own_peaks, bool in_order = false)
       : own_peaks_(own_peaks), in_order_(in_order) {}
 
-  // In order of cells.
-  void add(const IndexEntry& entry);
+  // In order of cells. `usual`: the size that most blocks of the cell may have; 0: nobody knows.
+  void add(const IndexEntry& entry, uint32_t usual);
   bool empty() const { return entries_ == 0; }
   // Empty again afterwards.
   PackedBlock finish();
@@ -61,7 +61,7 @@ class IndexBlockWriter {
   friend class IndexBlockReader;
   enum Column { kGaps, kTags, kCounts, kAllocated, kGone, kPeaks, kOwnPeaks, kColumns };
   // Cells to which one thing happened, and nothing else. The peak's share is the block or nothing:
-  // a bit.
+  // a bit. Of blocks of the usual size no size is written.
   struct Singles {
     enum Column { kGaps, kSizes, kPeaks, kOwnPeaks, kColumns };
     uint64_t count = 0;
@@ -78,13 +78,13 @@ class IndexBlockWriter {
     column->insert(column->end(), bytes, put_varint(bytes, value));
   }
   void put(Column column, uint64_t value) { put(&columns_[column], value); }
-  bool add_single(const IndexEntry& entry);
+  bool add_single(const IndexEntry& entry, uint32_t usual);
 
   bool own_peaks_, in_order_;
   uint64_t entries_ = 0;
   uint32_t next_cell_ = 0;
   std::vector<uint8_t> columns_[kColumns];
-  Singles singles_[kKinds];
+  Singles singles_[kKinds], usual_singles_[kKinds];
 };
 
 // Reads a block back. It may be anything: what cannot be is told, and nothing is out of range.
@@ -92,24 +92,31 @@ class IndexBlockReader {
  public:
   // `packed`: see PackedBlock::unpack.
   bool open(std::vector<uint8_t>* packed, uint64_t raw_bytes, bool own_peaks);
+  // The usual size of each cell that there is.
+  using UsualSizes = std::span<const uint32_t>;
   // Calls visit(const IndexEntry&) for every entry; false if the block makes no sense, which
   // may be found when some have been shown.
   template <typename Visit>
-  bool for_each(uint64_t cells, Visit&& visit) const {
-    return for_each_single<IndexBlockWriter::kMade>(cells, visit) &&
-           for_each_single<IndexBlockWriter::kFreed>(cells, visit) &&
-           for_each_single<IndexBlockWriter::kBrief>(cells, visit) &&
-           for_each_single<IndexBlockWriter::kTemporary>(cells, visit) &&
-           for_each_other(cells, visit);
+  bool for_each(UsualSizes usual, Visit&& visit) const {
+    return for_each_single<IndexBlockWriter::kMade>(usual, visit) &&
+           for_each_single<IndexBlockWriter::kFreed>(usual, visit) &&
+           for_each_single<IndexBlockWriter::kBrief>(usual, visit) &&
+           for_each_single<IndexBlockWriter::kTemporary>(usual, visit) &&
+           for_each_other(usual.size(), visit);
   }
 
-  // What the entries of some cells add up to: as for_each() would tell, but faster. `counts`: a bit
-  // for each cell.
+  // What the entries of some cells add up to: as for_each() would tell, but faster.
   struct Sum {
     uint64_t allocations = 0, allocated_bytes = 0;
     uint64_t live_bytes = 0, live_blocks = 0;
   };
-  bool sum(uint64_t cells, const std::vector<uint64_t>& counts, Sum* sum) const;
+  struct Counting {
+    std::vector<uint64_t> bits;         // One for each cell.
+    std::vector<uint32_t> usual_sizes;  // Of the others 0.
+
+    Counting(UsualSizes usual, const std::vector<uint32_t>& group_of_cell);  // UINT32_MAX: none.
+  };
+  bool sum(const Counting& counting, Sum* sum) const;
 
  private:
   using Column = IndexBlockWriter::Column;
@@ -122,14 +129,17 @@ class IndexBlockReader {
   // Calls visit(i, cell, size) for all singles of a kind.
   template <typename Visit>
   MSCOPE_FAST static bool scan(const SinglesView& singles, uint64_t cells, Visit&& visit);
+  // The same of those that have the usual size, but calls visit(i, cell).
+  template <typename Visit>
+  MSCOPE_FAST static bool scan_usual(const SinglesView& singles, uint64_t cells, Visit&& visit);
   template <IndexBlockWriter::Kind kKind, typename Visit>
-  bool for_each_single(uint64_t cells, Visit& visit) const;
+  bool for_each_single(UsualSizes usual, Visit& visit) const;
   template <typename Visit>
   bool for_each_other(uint64_t cells, Visit& visit) const;
 
   bool own_peaks_ = false;
   std::vector<uint8_t> raw_;
-  SinglesView singles_[IndexBlockWriter::kKinds];
+  SinglesView singles_[IndexBlockWriter::kKinds], usual_singles_[IndexBlockWriter::kKinds];
   std::span<const uint8_t> columns_[IndexBlockWriter::kColumns];
 };
 
@@ -160,14 +170,26 @@ MSCOPE_FAST bool IndexBlockReader::scan(const SinglesView& singles, uint64_t cel
   return gaps == gaps_end && sizes == sizes_end;
 }
 
+template <typename Visit>
+MSCOPE_FAST bool IndexBlockReader::scan_usual(const SinglesView& singles, uint64_t cells,
+                                              Visit&& visit) {
+  const uint8_t *gaps = singles.columns[Singles::kGaps].data(),
+                *end = gaps + singles.columns[Singles::kGaps].size();
+  uint64_t cell = 0;
+  for (uint64_t i = 0; i < singles.count; ++i) {
+    uint64_t gap = next_number(gaps, end);
+    if (gaps > end || gap >= cells - cell) return false;
+    cell += gap;
+    visit(i, static_cast<uint32_t>(cell));
+    ++cell;
+  }
+  return gaps == end;
+}
+
 template <IndexBlockWriter::Kind kKind, typename Visit>
-bool IndexBlockReader::for_each_single(uint64_t cells, Visit& visit) const {
+bool IndexBlockReader::for_each_single(UsualSizes usual, Visit& visit) const {
   constexpr bool kMakes = IndexBlockWriter::makes(kKind), kFrees = IndexBlockWriter::frees(kKind);
-  const SinglesView& singles = singles_[kKind];
-  const uint8_t* peaks = singles.columns[Singles::kPeaks].data();
-  const uint8_t* own_peaks =
-      singles.columns[own_peaks_ ? Singles::kOwnPeaks : Singles::kPeaks].data();
-  return scan(singles, cells, [&](uint64_t i, uint32_t cell, uint64_t size) {
+  auto show = [&](const SinglesView& singles, uint64_t i, uint32_t cell, uint64_t size) {
     IndexEntry entry;
     entry.cell = cell;
     entry.allocations = kMakes;
@@ -175,14 +197,22 @@ bool IndexBlockReader::for_each_single(uint64_t cells, Visit& visit) const {
     entry.allocated_bytes = kMakes ? size : 0;
     entry.live_blocks = int{kMakes} - int{kFrees};
     entry.live_bytes = entry.live_blocks * static_cast<int64_t>(size);
-    auto if_set = [&](const uint8_t* bits) {
+    auto if_set = [&](Singles::Column column) {
+      const uint8_t* bits = singles.columns[column].data();
       auto block = static_cast<int64_t>(kMakes ? size : 0 - size);
       return block & -static_cast<int64_t>(bits[i / 8] >> i % 8 & 1);
     };
-    entry.peak_bytes = if_set(peaks);
-    entry.own_peak_bytes = if_set(own_peaks);
+    entry.peak_bytes = if_set(Singles::kPeaks);
+    entry.own_peak_bytes = if_set(own_peaks_ ? Singles::kOwnPeaks : Singles::kPeaks);
     visit(static_cast<const IndexEntry&>(entry));
-  });
+  };
+  return scan_usual(usual_singles_[kKind], usual.size(),
+                    [&](uint64_t i, uint32_t cell) {
+                      show(usual_singles_[kKind], i, cell, usual[cell]);
+                    }) &&
+         scan(singles_[kKind], usual.size(), [&](uint64_t i, uint32_t cell, uint64_t size) {
+           show(singles_[kKind], i, cell, size);
+         });
 }
 
 template <typename Visit>

@@ -232,7 +232,8 @@ uint32_t IndexBuilder::find_cell(ImageId id, ImageState& image, const Block& blo
   }
   auto cell = static_cast<uint32_t>(cells_.size());
   places_[at] = latest = cell + 1;
-  cells_.push_back({id, block.stack, block.strand, size_class(block.size)});
+  cells_.push_back({id, block.stack, block.strand, size_class(block.size), usual_size(block.size)});
+  usual_sizes_.push_back(usual_size(block.size));
   Cell& state = stacks_.add(facts_.several_processes);
   state.stack = stack;
   state.strand_and_class = strand_and_class;
@@ -544,15 +545,16 @@ void IndexBuilder::close_step() {
   };
   if (std::exchange(sizes_.any_touched, false)) {
     take_bits(&sizes_.touched, &order_);
-    for (uint32_t i : order_) size_writer_.add(entry_of(sizes_, i, facts_.sizes[i].image));
+    for (uint32_t i : order_) size_writer_.add(entry_of(sizes_, i, facts_.sizes[i].image), usual_size(facts_.sizes[i].size));
     hand_over(Level::kSizes, &size_writer_);
   }
   if (!std::exchange(stacks_.any_touched, false)) return;
 
   take_bits(&stacks_.touched, &order_);
   for_each_ahead(order_, stacks_.states, sums_, [&](uint32_t i) {
-    IndexEntry entry = entry_of(stacks_, i, cells_[i].image);
-    step_writer_.add(entry);
+    IndexEntry entry =
+        entry_of(stacks_, i, facts_.several_processes ? cells_[i].image : ImageId::kNone);
+    step_writer_.add(entry, usual_sizes_[i]);
     Sum& sum = sums_[i];
     sum.allocations += entry.allocations;
     sum.reallocations += entry.reallocations;
@@ -578,7 +580,7 @@ void IndexBuilder::close_group(uint32_t group) {
     entry.allocated_bytes = sum.allocated_bytes;
     entry.live_bytes = sum.live_bytes;
     entry.live_blocks = sum.live_blocks;
-    group_writer_.add(entry);
+    group_writer_.add(entry, usual_sizes_[i]);
   });
   if (!group_writer_.empty())
     to_pack_.push_back({Level::kGroup,

@@ -36,8 +36,8 @@ class IndexBuilder : public trace::Listener {
   const std::vector<IndexCell>& cells() const { return cells_; }
 
  private:
-  // A cache line: what has changed in the present step.
-  struct Cell {
+  // A cache line, which is asked for before it is needed: what has changed in the present step.
+  struct alignas(64) Cell {
     uint64_t live_bytes = 0;   // Now ...
     uint64_t live_before = 0;  // ... and when the step began.
     uint64_t allocated_bytes = 0;
@@ -63,7 +63,7 @@ class IndexBuilder : public trace::Listener {
 
     Cell& add(bool several_processes);
   };
-  struct Sum {  // Of a group; beside cells.
+  struct alignas(64) Sum {  // Of a group; beside cells.
     uint64_t allocations = 0, reallocations = 0, temporary = 0, allocated_bytes = 0;
     int64_t live_bytes = 0, live_blocks = 0;
   };
@@ -168,7 +168,8 @@ class IndexBuilder : public trace::Listener {
   std::vector<uint32_t> touched_images_, touched_processes_, ended_images_;
 
   std::vector<IndexCell> cells_;
-  Changing stacks_;        // Beside cells_.
+  std::vector<uint32_t> usual_sizes_;  // Beside cells_.
+  Changing stacks_;                    // Likewise.
   std::vector<Sum> sums_;  // Likewise.
   std::vector<uint64_t> touched_in_group_;
   Changing sizes_;                // Beside facts_.sizes.

@@ -39,17 +39,15 @@ bool in_two_threads(const Index& index, Half&& half) {
   return first.get() && second;
 }
 
-// With one group, whether a cell counts is a bit, and all bits stay in a cache.
+// With one group, it is only whether a cell counts.
 bool add_one_group(const Index& index, const std::vector<uint32_t>& group_of_cell,
                    IndexCurves* curves) {
-  std::vector<uint64_t> counting(group_of_cell.size() / 64 + 1);
-  for (size_t cell = 0; cell < group_of_cell.size(); ++cell)
-    counting[cell / 64] |= uint64_t{group_of_cell[cell] != UINT32_MAX} << cell % 64;
+  IndexBlockReader::Counting counting(index.usual_sizes(), group_of_cell);
   bool good = in_two_threads(index, [&](IndexBlocks* blocks, uint32_t first, uint32_t end) {
     for (uint32_t step = first; step < end; ++step) {
       const IndexBlockReader* block = blocks->step(step);
       IndexBlockReader::Sum sum;
-      if (block ? !block->sum(group_of_cell.size(), counting, &sum) : blocks->damaged())
+      if (block ? !block->sum(counting, &sum) : blocks->damaged())
         return false;
       SliceFlow& slice = curves->all[slice_of(step)];
       slice.allocations += sum.allocations;

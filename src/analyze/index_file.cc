@@ -199,7 +199,7 @@ void visit(IndexFacts::Size& size, V& v) {
 }
 template <typename V>
 void visit(IndexCell& cell, V& v) {
-  v(cell.image), v(cell.stack), v(cell.strand), v(cell.size_class);
+  v(cell.image), v(cell.stack), v(cell.strand), v(cell.size_class), v(cell.usual_size);
 }
 
 template <typename V>

@@ -41,10 +41,14 @@ std::vector<PackedBlock> IndexLivesWriter::finish(uint32_t step) {
   std::ranges::sort(order);
   std::vector<Reach> reaches(step < IndexTimes::kSteps ? kReaches : 1);
   std::vector<Keyed> of_cell;
+  constexpr size_t kAhead = 16;
   for (size_t i = 0; i < order.size();) {
     of_cell.clear();
-    for (uint64_t cell = order[i] >> 32; i < order.size() && order[i] >> 32 == cell; ++i)
+    for (uint64_t cell = order[i] >> 32; i < order.size() && order[i] >> 32 == cell; ++i) {
+      if (i + kAhead < order.size())
+        __builtin_prefetch(&lives_[order[i + kAhead] & UINT32_MAX]);
       of_cell.push_back(keyed(lives_[order[i] & UINT32_MAX], step));
+    }
     if (of_cell.size() > 1)
       std::ranges::sort(of_cell, [](const Keyed& a, const Keyed& b) { return a.key() < b.key(); });
     for (size_t k = 0; k < of_cell.size();) {

@@ -142,7 +142,7 @@ bool IndexSums::whole(const Wanted& wanted, const Rows& rows, Amounts* sums) {
       if (wanted[i]) (*sums)[i][row] += amount_of(entry, i);
   };
   IndexBlockReader* block = index_.blocks().whole();
-  return block ? block->for_each(index_.cells().size(), add) : !index_.blocks().damaged();
+  return block ? block->for_each(index_.usual_sizes(), add) : !index_.blocks().damaged();
 }
 
 bool IndexSums::peak(const Index::Course& course, Index::Steps steps, const Rows& rows,

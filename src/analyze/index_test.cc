@@ -732,6 +732,7 @@ TEST(IndexBlock, GivesBackWhatWasWritten) {
     bool in_order = round % 4 < 2;
     IndexBlockWriter writer(own, in_order);
     uint32_t cell = 0;
+    std::vector<uint32_t> usual;
     auto number = [&] { return random() >> (random() % 64); };
     for (int i = 0; i < 50; ++i) {
       IndexEntry e;
@@ -756,14 +757,19 @@ TEST(IndexBlock, GivesBackWhatWasWritten) {
         e.peak_bytes = random() % 2 ? change : 0;
         e.own_peak_bytes = own ? random() % 2 ? change : 0 : e.peak_bytes;
       }
-      writer.add(e);
+      usual.resize(e.cell + size_t{1});
+      if (random() % 2)
+        usual[e.cell] = static_cast<uint32_t>(e.allocated_bytes > 0
+                                                  ? e.allocated_bytes
+                                                  : 0 - static_cast<uint64_t>(e.live_bytes));
+      writer.add(e, usual[e.cell]);
       entries.push_back(e);
     }
     PackedBlock packed = writer.finish();
     IndexBlockReader reader;
     ASSERT_TRUE(reader.open(&packed.bytes, packed.raw_bytes, own));
     std::vector<IndexEntry> read;
-    EXPECT_TRUE(reader.for_each(cell + 1, [&](const IndexEntry& e) { read.push_back(e); }));
+    EXPECT_TRUE(reader.for_each(usual, [&](const IndexEntry& e) { read.push_back(e); }));
     if (!in_order) std::ranges::sort(read, {}, &IndexEntry::cell);
     ASSERT_EQ(read.size(), entries.size());
     for (size_t i = 0; i < read.size(); ++i) {
@@ -773,13 +779,15 @@ TEST(IndexBlock, GivesBackWhatWasWritten) {
                 std::tie(x.cell, x.allocations, x.reallocations, x.temporary, x.allocated_bytes,
                          x.live_bytes, x.live_blocks, x.peak_bytes, x.own_peak_bytes));
     }
-    EXPECT_FALSE(reader.for_each(cell, [](const IndexEntry&) {}));  // The last is out of range.
-    std::vector<uint64_t> counts(cell / 64 + 1);
-    for (uint64_t& bits : counts) bits = random();
+    IndexBlockReader::UsualSizes too_few = std::span(usual).first(cell);
+    EXPECT_FALSE(reader.for_each(too_few, [](const IndexEntry&) {}));
+    std::vector<uint32_t> group_of_cell(cell + size_t{1});
+    for (uint32_t& group : group_of_cell) group = random() % 2 ? UINT32_MAX : 0;
+    IndexBlockReader::Counting counting(usual, group_of_cell);
     IndexBlockReader::Sum sum, right;
-    ASSERT_TRUE(reader.sum(cell + 1, counts, &sum));
+    ASSERT_TRUE(reader.sum(counting, &sum));
     for (const IndexEntry& e : entries) {
-      if (!(counts[e.cell / 64] >> e.cell % 64 & 1)) continue;
+      if (group_of_cell[e.cell] != 0) continue;
       right.allocations += e.allocations;
       right.allocated_bytes += e.allocated_bytes;
       right.live_bytes += static_cast<uint64_t>(e.live_bytes);
@@ -788,7 +796,8 @@ TEST(IndexBlock, GivesBackWhatWasWritten) {
     EXPECT_EQ(
         std::tie(sum.allocations, sum.allocated_bytes, sum.live_bytes, sum.live_blocks),
         std::tie(right.allocations, right.allocated_bytes, right.live_bytes, right.live_blocks));
-    EXPECT_FALSE(reader.sum(cell, counts, &sum));
+    group_of_cell.pop_back();
+    EXPECT_FALSE(reader.sum(IndexBlockReader::Counting(too_few, group_of_cell), &sum));
   }
 }
 

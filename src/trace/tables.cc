@@ -129,6 +129,8 @@ bool StackTable::define(StackId id, StackId owner, uint32_t kept, uint32_t gener
   }
   if (tops_[number] == StackNode::kRoot) ++count_;
   tops_[number] = at;
+  if (number >= defined_.size()) defined_.resize(std::max(number + size_t{1}, defined_.size() * 2));
+  defined_[number] = true;
   flags_[number] = static_cast<uint8_t>(flags);
   return true;
 }

@@ -54,7 +54,7 @@ class StackTable {
   bool define(StackId id, StackId owner, uint32_t kept, uint32_t generation, uint32_t flags,
               const uint64_t* frames_outermost_first, size_t count);
 
-  bool defined(StackId id) const { return node(id) != StackNode::kRoot; }
+  bool defined(StackId id) const { return raw(id) < defined_.size() && defined_[raw(id)]; }
   uint32_t depth(StackId id) const { return depth(node(id)); }
   uint32_t flags(StackId id) const { return defined(id) ? flags_[raw(id)] : 0; }
   uint32_t generation(StackId id) const { return generation(node(id)); }
@@ -110,6 +110,8 @@ class StackTable {
 
   Pieces<StackNode> tops_;  // The innermost frame, by StackId; kRoot: not defined.
   Pieces<uint8_t> flags_;   // Beside it.
+  // Likewise: whether it is. All bits stay in a cache, and every event asks for its stack's.
+  std::vector<bool> defined_;
   Pieces<Node> nodes_;
   Pieces<CodeAddress> codes_;
   std::vector<uint32_t> code_places_;  // Open addressing.
