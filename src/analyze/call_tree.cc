@@ -206,6 +206,25 @@ std::vector<Amounts> CallTree::cumulative() const {
   return sums;
 }
 
+std::vector<uint32_t> FunctionTree::renumber() {
+  // How many nodes there are at and below each; a parent's number is smaller than its children's.
+  std::vector<uint32_t> sizes(nodes_.size(), 1);
+  for (size_t i = nodes_.size(); i-- > 1;) sizes[nodes_[i].parent] += sizes[i];
+  std::vector<uint32_t> numbers(nodes_.size()), next(nodes_.size());  // Where the next child goes.
+  std::vector<Node> ordered(nodes_.size());
+  next[kRoot] = kRoot + 1;
+  ordered[kRoot] = nodes_[kRoot];
+  for (size_t i = 1; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    numbers[i] = next[node.parent];
+    next[node.parent] += sizes[i];
+    next[i] = numbers[i] + 1;
+    ordered[numbers[i]] = {numbers[node.parent], node.symbol, node.amounts};
+  }
+  nodes_ = std::move(ordered);
+  return numbers;
+}
+
 void FunctionTree::path(uint32_t node, std::vector<SymbolId>* inner_first) const {
   inner_first->clear();
   for (; node != kRoot; node = nodes_[node].parent) inner_first->push_back(nodes_[node].symbol);

@@ -60,6 +60,10 @@ class FunctionTree {
   const Symbol& symbol(SymbolId id) const { return symbols_[static_cast<uint32_t>(id)]; }
   size_t symbols() const { return symbols_.size(); }
 
+  // Numbers the nodes anew, each right before all that is below it: what is looked at together is
+  // together then. Gives the new numbers by the old ones.
+  std::vector<uint32_t> renumber();
+
   // A node's symbols, itself first.
   void path(uint32_t node, std::vector<SymbolId>* inner_first) const;
 

@@ -531,8 +531,12 @@ Explorer::Treeing Explorer::tree(const Question& question) {
     made->node_of_row[row_of(row.image, row.stack)] = node;
   };
   // Only its shape is kept; amounts are those of a question.
-  made->tree = std::make_shared<FunctionTree>(
+  auto whole = std::make_shared<FunctionTree>(
       CallTree(reading_.get(), about_frames(question.query), options));
+  const std::vector<uint32_t> numbers = whole->renumber();
+  for (uint32_t& node : made->node_of_row)
+    if (node != kNobody) node = numbers[node];
+  made->tree = std::move(whole);
   made->children = std::make_unique<NodeChildren>(*made->tree);
   return trees_.keep(key, std::move(made));
 }

@@ -64,7 +64,7 @@ bool IndexBlockWriter::add_single(const IndexEntry& entry, uint32_t usual) {
     if (singles.count % 8 == 0) bits.push_back(0);
     bits.back() |= static_cast<uint8_t>(unsigned{peak != 0} << singles.count % 8);
   };
-  put(&singles.columns[Singles::kGaps], entry.cell - singles.next_cell);
+  put_gap(entry.cell - singles.next_cell, &singles.columns[Singles::kGaps]);
   if (!is_usual) put(&singles.columns[Singles::kSizes], size);
   put_bit(Singles::kPeaks, entry.peak_bytes);
   if (own_peaks_) put_bit(Singles::kOwnPeaks, entry.own_peak_bytes);

@@ -160,7 +160,7 @@ MSCOPE_FAST bool IndexBlockReader::scan(const SinglesView& singles, uint64_t cel
                 *sizes_end = sizes + singles.columns[Singles::kSizes].size();
   uint64_t cell = 0;
   for (uint64_t i = 0; i < singles.count; ++i) {
-    uint64_t gap = next_number(gaps, gaps_end);
+    uint64_t gap = next_gap(gaps, gaps_end);
     uint64_t size = next_number(sizes, sizes_end);
     if (gaps > gaps_end || sizes > sizes_end || gap >= cells - cell) return false;
     cell += gap;
@@ -177,7 +177,7 @@ MSCOPE_FAST bool IndexBlockReader::scan_usual(const SinglesView& singles, uint64
                 *end = gaps + singles.columns[Singles::kGaps].size();
   uint64_t cell = 0;
   for (uint64_t i = 0; i < singles.count; ++i) {
-    uint64_t gap = next_number(gaps, end);
+    uint64_t gap = next_gap(gaps, end);
     if (gaps > end || gap >= cells - cell) return false;
     cell += gap;
     visit(i, static_cast<uint32_t>(cell));

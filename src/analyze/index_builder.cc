@@ -545,7 +545,9 @@ void IndexBuilder::close_step() {
   };
   if (std::exchange(sizes_.any_touched, false)) {
     take_bits(&sizes_.touched, &order_);
-    for (uint32_t i : order_) size_writer_.add(entry_of(sizes_, i, facts_.sizes[i].image), usual_size(facts_.sizes[i].size));
+    for (uint32_t i : order_)
+      size_writer_.add(entry_of(sizes_, i, facts_.sizes[i].image),
+                       usual_size(facts_.sizes[i].size));
     hand_over(Level::kSizes, &size_writer_);
   }
   if (!std::exchange(stacks_.any_touched, false)) return;

@@ -170,7 +170,7 @@ class IndexBuilder : public trace::Listener {
   std::vector<IndexCell> cells_;
   std::vector<uint32_t> usual_sizes_;  // Beside cells_.
   Changing stacks_;                    // Likewise.
-  std::vector<Sum> sums_;  // Likewise.
+  std::vector<Sum> sums_;              // Likewise.
   std::vector<uint64_t> touched_in_group_;
   Changing sizes_;                // Beside facts_.sizes.
   std::vector<uint32_t> order_;   // Scratch: the cells of a step or a group, in order.

@@ -47,8 +47,7 @@ bool add_one_group(const Index& index, const std::vector<uint32_t>& group_of_cel
     for (uint32_t step = first; step < end; ++step) {
       const IndexBlockReader* block = blocks->step(step);
       IndexBlockReader::Sum sum;
-      if (block ? !block->sum(counting, &sum) : blocks->damaged())
-        return false;
+      if (block ? !block->sum(counting, &sum) : blocks->damaged()) return false;
       SliceFlow& slice = curves->all[slice_of(step)];
       slice.allocations += sum.allocations;
       slice.allocated_bytes += sum.allocated_bytes;

@@ -45,8 +45,7 @@ std::vector<PackedBlock> IndexLivesWriter::finish(uint32_t step) {
   for (size_t i = 0; i < order.size();) {
     of_cell.clear();
     for (uint64_t cell = order[i] >> 32; i < order.size() && order[i] >> 32 == cell; ++i) {
-      if (i + kAhead < order.size())
-        __builtin_prefetch(&lives_[order[i + kAhead] & UINT32_MAX]);
+      if (i + kAhead < order.size()) __builtin_prefetch(&lives_[order[i + kAhead] & UINT32_MAX]);
       of_cell.push_back(keyed(lives_[order[i] & UINT32_MAX], step));
     }
     if (of_cell.size() > 1)
@@ -109,7 +108,7 @@ void IndexLivesWriter::write(const IndexLife& life, uint32_t step, Reach* reach)
   bool inner = life.born == step;
   Columns& to = inner ? reach->inner : reach->straddlers;
   if (is_single(life)) {
-    put(&to.singles[kGaps], gap(life.cell, &to.last_single));
+    put_gap(gap(life.cell, &to.last_single), &to.singles[kGaps]);
     put(&to.singles[kSizes], life.bytes);
     put(&to.singles[kTicks], life.ticks);
     if (inner) return;

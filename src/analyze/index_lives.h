@@ -148,6 +148,7 @@ class IndexLivesReader {
     explicit Cursor(std::span<const uint8_t> column)
         : at(column.data()), end(column.data() + column.size()) {}
     MSCOPE_FAST uint64_t next() { return next_number(at, end); }
+    MSCOPE_FAST uint64_t next_gap() { return analyze::next_gap(at, end); }
     MSCOPE_FAST uint64_t next_long() { return next_long_number(at, end); }
     bool more() const { return at < end; }
     bool over() const { return at > end; }
@@ -174,7 +175,7 @@ bool IndexLivesReader::scan_singles(const Columns& columns, uint64_t cells, uint
   IndexLife life;
   life.born = life.began = born;
   for (uint64_t cell = 0; gaps.more();) {
-    uint64_t gap = gaps.next();
+    uint64_t gap = gaps.next_gap();
     if (gap >= cells - cell) return false;
     cell += gap;  // The next may be of the same.
     life.cell = static_cast<uint32_t>(cell);

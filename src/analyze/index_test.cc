@@ -759,9 +759,8 @@ TEST(IndexBlock, GivesBackWhatWasWritten) {
       }
       usual.resize(e.cell + size_t{1});
       if (random() % 2)
-        usual[e.cell] = static_cast<uint32_t>(e.allocated_bytes > 0
-                                                  ? e.allocated_bytes
-                                                  : 0 - static_cast<uint64_t>(e.live_bytes));
+        usual[e.cell] = static_cast<uint32_t>(
+            e.allocated_bytes > 0 ? e.allocated_bytes : 0 - static_cast<uint64_t>(e.live_bytes));
       writer.add(e, usual[e.cell]);
       entries.push_back(e);
     }

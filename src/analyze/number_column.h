@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "base/attributes.h"
 #include "base/varint.h"
@@ -23,6 +24,22 @@ inline uint64_t next_of_any_length(const uint8_t*& at, const uint8_t* end) {
   const uint8_t* next = get_varint(at, end, &value);
   at = next ? next : end + 1;
   return value;
+}
+
+// How many cells are left out between two that are told of: mostly few, so that each is one byte. A
+// byte of kLongGap has the rest behind it.
+inline constexpr uint8_t kLongGap = 255;
+inline void put_gap(uint64_t gap, std::vector<uint8_t>* column) {
+  if (gap < kLongGap) return column->push_back(static_cast<uint8_t>(gap));
+  uint8_t bytes[kMaxVarintBytes];
+  column->push_back(kLongGap);
+  column->insert(column->end(), bytes, put_varint(bytes, gap - kLongGap));
+}
+MSCOPE_FAST uint64_t next_gap(const uint8_t*& at, const uint8_t* end) {
+  uint64_t gap = *at++;
+  if (gap == kLongGap) [[unlikely]]
+    gap += next_of_any_length(at, end);
+  return gap;
 }
 
 // Of mostly one byte or two.
