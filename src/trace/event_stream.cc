@@ -72,7 +72,10 @@ class Stream {
     }
     if (tables_.header.version == 0) return chunks->nothing();
     tables_.file_bytes = chunks->bytes();
-    for (Image& image : tables_.images) image.stacks.all_defined();
+    for (Image& image : tables_.images) {
+      image.stacks.all_defined();
+      check_cpu(&image);
+    }
     tables_.complete = tables_.end_tick.has_value() && tables_.incomplete_because.empty();
     if (!tables_.end_tick) tables_.incomplete_because = chunks->why_no_end();
     return std::move(tables_);
@@ -118,6 +121,8 @@ class Stream {
         return take_all<wire::VmRecord>(in);
       case ChunkType::kMarks:
         return take_all<wire::MarkRecord>(in);
+      case ChunkType::kCpu:
+        return take_all<wire::CpuRecord>(in);
       case ChunkType::kNote:
         return take_all<wire::NoteRecord>(in);
       case ChunkType::kRun:
@@ -268,6 +273,15 @@ class Stream {
     return true;
   }
 
+  bool take_record(const wire::CpuRecord& record) {
+    Image* owner = image(record.image);
+    if (!owner || !record.sensible()) return false;
+    owner->cpu.push_back({record.tick, record.nanoseconds,
+                          ThreadId{static_cast<uint32_t>(record.thread)},
+                          StackId{static_cast<uint32_t>(record.stack)}});
+    return true;
+  }
+
   bool take_record(const wire::NoteRecord& record) {
     tables_.notes.push_back({record.text});
     return true;
@@ -332,6 +346,13 @@ class Stream {
     if (raw(event->thread) > owner.threads.size()) event->thread = ThreadId::kNone;
     if (event->kind == wire::Kind::kMark) [[unlikely]]
       name_mark(owner, event);
+  }
+  static void check_cpu(Image* owner) {
+    for (CpuSample& sample : owner->cpu) {
+      if (!owner->stacks.defined(sample.stack)) sample.stack = StackId::kNone;
+      if (raw(sample.thread) > owner->threads.size()) sample.thread = ThreadId::kNone;
+    }
+    std::ranges::stable_sort(owner->cpu, {}, &CpuSample::tick);
   }
   static void name_mark(const Image& owner, wire::Event* event) {
     uint64_t number = std::exchange(event->size, 0);

@@ -34,7 +34,7 @@ namespace {
 using wire::ChunkType;
 __extension__ using Wide = unsigned __int128;
 
-constexpr ChunkType kLastType = ChunkType::kMarks;        // That this knows how to merge.
+constexpr ChunkType kLastType = ChunkType::kCpu;          // That this knows how to merge.
 constexpr size_t kChunkBytes = wire::kMaxChunkBytes / 4;  // When a chunk is large enough.
 
 // No clock gets there; what a file claims beyond is cut off, so that sums of two do not overflow.
@@ -331,6 +331,12 @@ class Input {
           mark.tick = place(mark.tick);
           out->put(chunk.type, mark, mark.tick);
           return mark.sensible();
+        });
+      case ChunkType::kCpu:
+        return take_all<wire::CpuRecord>(in, [&](wire::CpuRecord& sample) {
+          sample.tick = place(sample.tick);
+          out->put(chunk.type, sample, sample.tick);
+          return sample.sensible();
         });
       case ChunkType::kNote: {
         wire::NoteRecord note;

@@ -148,6 +148,14 @@ struct Mark {
   uint32_t name = 0;  // In Tables::mark_names.
 };
 
+// A moment at which a thread was computing; see wire::CpuRecord.
+struct CpuSample {
+  uint64_t tick = 0;
+  uint64_t nanoseconds = 0;
+  ThreadId thread = ThreadId::kNone;
+  StackId stack = StackId::kNone;  // kNone: nobody knows where.
+};
+
 struct Image {
   ImageId id = ImageId::kNone;
   ImageId parent = ImageId::kNone;
@@ -167,6 +175,7 @@ struct Image {
   std::vector<Module> modules;
   StackTable stacks;
   std::vector<Mark> marks;
+  std::vector<CpuSample> cpu;  // In order of time; with --cpu only.
   std::vector<MemorySample> rss;
   std::vector<MemorySample> vm;  // The address space, where it changes.
 
@@ -210,6 +219,7 @@ struct Header {
 
   bool has_free_stacks() const { return has_setting("free-stacks=true"); }
   bool has_call_times() const { return has_setting("time-calls=true"); }
+  bool has_cpu() const { return has_setting("cpu=true"); }
   // Of wire/sampling.h; 0: every call is in it. Nothing: what the settings say of it makes no
   // sense.
   std::optional<unsigned> sample_setting() const;

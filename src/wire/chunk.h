@@ -38,6 +38,7 @@ enum class ChunkType : uint16_t {
   kRun = 15,    // Of a merged trace: which recording some of its images come from.
   kVm = 16,
   kMarks = 17,
+  kCpu = 18,
 };
 
 inline constexpr uint16_t kCompressed = 1;  // The payload is one zstd frame.

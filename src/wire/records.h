@@ -127,6 +127,19 @@ struct MarkRecord {
   }
 };
 
+// A moment at which a thread was computing, and the CPU time that it stands for: all that the thread
+// has used since the one before. Stack 0: nobody knows where that was spent.
+struct CpuRecord {
+  uint64_t image = 0, thread = 0, tick = 0, stack = 0, nanoseconds = 0;
+  template <typename V>
+  void visit(V& v) {
+    v(image), v(thread), v(tick), v(stack), v(nanoseconds);
+  }
+  bool sensible() const {
+    return stack <= UINT32_MAX && thread <= UINT32_MAX && nanoseconds <= kMostCpuNanoseconds;
+  }
+};
+
 struct NoteRecord {
   std::string text;
   template <typename V>
@@ -159,8 +172,8 @@ struct EndRecord {
   bool sensible() const { return cycles_per_second != 0; }
 };
 
-// kThread, kModule, kMappings, kRss, kVm, kMarks, kNote and kRun chunks hold several of their
-// records.
+// kThread, kModule, kMappings, kRss, kVm, kMarks, kCpu, kNote and kRun chunks hold several of
+// their records.
 
 struct RecordWriter {
   Packer& out;
