@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every program of test/programs natively and profiled, and compares.
 
-    torture.py [--long] [--native] [--detailed] [--sampled] [NAME...]     NAME: ends, ends.segv, ...
+    torture.py [--long] [--native] [--detailed] [--sampled] [--cpu] [NAME...]     NAME: ends, ends.segv, ...
 
 Three questions a program: does it behave as if alone (exit status, stdout,
 stderr); are the counts what the program itself knows; and do they equal those
@@ -162,10 +162,11 @@ def main():
                            help="with the stacks of frees and the times of calls")
     arguments.add_argument("--sampled", action="store_true",
                            help="with a sample that all blocks of 2 bytes and more are in")
+    arguments.add_argument("--cpu", action="store_true", help="with samples of CPU time")
     arguments.add_argument("names", nargs="*")
     options = arguments.parse_args()
     run_options = (["--free-stacks", "--time-calls"] if options.detailed
-                   else ["--sample", "2"] if options.sampled else [])
+                   else ["--sample", "2"] if options.sampled else ["--cpu"] if options.cpu else [])
     tally = {"behaviour": [0, 0], "counts": [0, 0], "counter": [0, 0]}
     for case in cases(options.long):
         if options.names and not {case.name, case.name.split(".")[0]} & set(options.names):

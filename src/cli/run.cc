@@ -33,6 +33,7 @@ struct RunOptions {
   bool free_stacks = false;
   bool time_calls = false;
   unsigned sample_log2 = 0;
+  bool cpu = false;
   Color color = Color::kAuto;
   std::vector<std::string> command;  // The program and its arguments; never empty.
 };
@@ -59,7 +60,9 @@ int run_command(const RunOptions& options) {
   launch.free_stacks = options.free_stacks;
   launch.time_calls = options.time_calls;
   launch.sample_log2 = options.sample_log2;
-  bool detailed = options.free_stacks || options.time_calls || options.sample_log2 > 0;
+  launch.cpu = options.cpu;
+  bool detailed =
+      options.free_stacks || options.time_calls || options.sample_log2 > 0 || options.cpu;
   const char* recorder = detailed ? kDetailedRecorder : kPlainRecorder;
   launch.recorder = own_file(recorder);
   if (launch.recorder.empty())
@@ -150,6 +153,9 @@ int main_run(const Words& words) {
   app.add_flag("--time-calls", options.time_calls,
                "Time every call of the allocator, for --metric allocator-time. Costs about 60 ns "
                "a call");
+  app.add_flag("--cpu", options.cpu,
+               "Record where CPU time is spent too, for --metric cpu, by a signal for each\n"
+               "millisecond that a thread computes (docs/cpu.md)");
   std::string sample;
   app.add_option("--sample", sample,
                  "Record only a sample, about one block for each SIZE bytes (a power of two, such\n"

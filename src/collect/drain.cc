@@ -202,10 +202,15 @@ void Drain::put_mark(Lane& lane, DrainedImage& image, uint64_t tick, wire::MarkK
   encoder_.mark(tick, ++image.marks);
   wire::MarkRecord record = {raw(image.id), raw(lane.thread), tick, static_cast<uint64_t>(kind),
                              std::string(name)};
-  wire::pack(record, &marks_);
-  if (marks_.result().size() < wire::kMaxChunkBytes / 4) return;
-  file_->append(ChunkType::kMarks, marks_.result(), 0, 0, true);
-  marks_.result().clear();
+  put(ChunkType::kMarks, record, &marks_);
+}
+
+template <typename Record>
+void Drain::put(ChunkType type, const Record& record, wire::Packer* records) {
+  wire::pack(record, records);
+  if (records->result().size() < wire::kMaxChunkBytes / 4) return;
+  file_->append(type, records->result(), 0, 0, true);
+  records->result().clear();
 }
 
 bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* shared_words,
@@ -289,6 +294,19 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
       lane.tick = tick;
       return true;
     }
+    case kCpuSample: {
+      if (count != 3 || payload > UINT32_MAX) return false;
+      uint64_t tick = std::max(words[1], lane.tick);
+      if (tick >= limit_tick) {
+        *stop = true;
+        return true;
+      }
+      CpuRecord record = {raw(image.id), raw(lane.thread), tick, payload,
+                          std::min(words[2], kMostCpuNanoseconds)};
+      put(ChunkType::kCpu, record, &cpu_);
+      lane.tick = tick;
+      return true;
+    }
     case kStack: {
       uint32_t id = static_cast<uint32_t>(words[1] >> 32), owner = static_cast<uint32_t>(words[1]);
       if (count < 3 || id == 0 || owner >= id) return false;
@@ -362,6 +380,7 @@ void Drain::flush(uint64_t limit_tick) {
                     true);
   write(ChunkType::kMappings, mappings_);
   write(ChunkType::kMarks, marks_);
+  write(ChunkType::kCpu, cpu_);
   write_events();
 }
 

@@ -99,6 +99,9 @@ class Drain {
   void put_free_stack(Lane& lane, uint64_t tick);
   void put_mark(Lane& lane, DrainedImage& image, uint64_t tick, wire::MarkKind kind,
                 std::string_view name);
+  // Adds to records that may become too many for one chunk.
+  template <typename Record>
+  void put(wire::ChunkType type, const Record& record, wire::Packer* records);
   bool put_alignment(Lane& lane, wire::Kind kind, wire::Op op, uint64_t tick);
   void return_segment(uint32_t number);
   void write_events();
@@ -109,7 +112,7 @@ class Drain {
   wire::EventEncoder encoder_;
   std::vector<std::unique_ptr<DrainedImage>> images_;
   std::vector<Lane> lanes_;
-  wire::Packer threads_, modules_, mappings_, marks_;
+  wire::Packer threads_, modules_, mappings_, marks_, cpu_;
   bool run_open_ = false;
   uint64_t events_ = 0;
   uint32_t live_lanes_ = 0;

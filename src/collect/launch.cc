@@ -283,7 +283,8 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
                                                     .drop_when_full = options.drop_when_full,
                                                     .free_stacks = options.free_stacks,
                                                     .time_calls = options.time_calls,
-                                                    .sample_log2 = options.sample_log2});
+                                                    .sample_log2 = options.sample_log2,
+                                                    .cpu = options.cpu});
   if (!session) return std::unexpected(session.error());
 
   Signals signals;
@@ -323,6 +324,7 @@ Result<LaunchResult> launch(const LaunchOptions& options) {
       fmt::format("on-full={}", options.drop_when_full ? "drop" : "wait")};
   if (options.free_stacks) collector_options.settings.push_back("free-stacks=true");
   if (options.time_calls) collector_options.settings.push_back("time-calls=true");
+  if (options.cpu) collector_options.settings.push_back("cpu=true");
   if (options.sample_log2 > 0)
     collector_options.settings.push_back(
         fmt::format("sample={}", uint64_t{1} << options.sample_log2));

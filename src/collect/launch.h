@@ -23,6 +23,7 @@ struct LaunchOptions {
   bool free_stacks = false;  // These need the detailed recorder.
   bool time_calls = false;
   unsigned sample_log2 = 0;  // wire/sampling.h
+  bool cpu = false;
 };
 
 struct LaunchResult {

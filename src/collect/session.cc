@@ -31,6 +31,9 @@ namespace malloscope::collect {
 static constexpr uint32_t kSegments = 5120;
 static constexpr uint32_t kFewestSegments = 16;
 
+// Of CPU time. Kernels look at such timers at their own ticks, mostly every 4 ms.
+static constexpr uint32_t kCpuPeriodMicroseconds = 1000;
+
 // A first idea of the clock's speed, in 2 ms; at the end of the recording it is
 // measured again over all of it.
 static uint64_t measure_clock() {
@@ -105,6 +108,7 @@ Result<Session> Session::create(const std::string& recorder, const SessionOption
                       .free_stacks = options.free_stacks,
                       .time_calls = options.time_calls,
                       .sample_log2 = options.sample_log2,
+                      .cpu_period_us = options.cpu ? kCpuPeriodMicroseconds : 0,
                       .cycles_per_ms = session.cycles_per_second_ / 1000,
                       .pid_namespace = own_pid_namespace()};
   control.magic = wire::kLaneMagic;

@@ -19,6 +19,7 @@ struct SessionOptions {
   bool free_stacks = false;  // These need the detailed recorder.
   bool time_calls = false;
   unsigned sample_log2 = 0;  // wire/sampling.h
+  bool cpu = false;
 };
 
 class Session {

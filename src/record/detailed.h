@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recorder is built twice. The plain one knows nothing of stacks of frees, of times of
-// calls and of samples (`run --free-stacks`, `--time-calls`, `--sample`), so that nobody pays for
-// what he did not ask for; the detailed one asks at every event whether they are wanted.
+// calls, of samples and of CPU time (`run --free-stacks`, `--time-calls`, `--sample`, `--cpu`), so
+// that nobody pays for what he did not ask for; the detailed one asks at every event whether they
+// are wanted.
 
 #pragma once
 

@@ -15,6 +15,7 @@
 
 #include "base/attributes.h"
 #include "base/syscall.h"
+#include "record/cpu_timer.h"
 #include "record/exec_check.h"
 #include "record/exec_environment.h"
 #include "record/process.h"
@@ -291,6 +292,7 @@ static void note_exit(int code) {
     image().peak_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
   image().exit_code = code & 0xff;
   image().exit_known = 1;
+  tell_last_cpu(thread, MSCOPE_FRAME);
 }
 
 [[noreturn]] static void leave_by(const char* name, int code) {

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/syscall.h"
+#include "record/cpu_timer.h"
 #include "record/detailed.h"
 #include "record/exec_environment.h"
 #include "record/own_collector.h"
@@ -191,6 +192,7 @@ bool meet_collector() {
   inherited.free_stacks = settings.free_stacks != 0;
   inherited.time_calls = settings.time_calls != 0;
   inherited.sample_log2 = settings.sample_log2;
+  inherited.cpu_period_us = settings.cpu_period_us;
   if (times_calls()) inherited.timing_cost = cost_of_timing();
   inherited.image_stamp = image().stamp.load(std::memory_order_relaxed);
   image().joined.store(1, std::memory_order_release);
@@ -260,6 +262,7 @@ bool wake_process() {
   if (recording) {
     unwind::start(p.arena);
     arm_thread_exit();
+    if (samples_cpu()) catch_cpu_signal();
   }
   p.phase.store(recording ? Phase::kRecording : Phase::kInert, std::memory_order_release);
   return recording;

@@ -12,6 +12,7 @@
 #include "record/last_touch.h"
 #include "record/sampled_blocks.h"
 #include "record/stack_table.h"
+#include "record/thread_starts.h"
 #include "wire/lane.h"
 
 namespace malloscope::record {
@@ -40,6 +41,11 @@ struct Process {
   std::atomic<uint64_t> starved_at;  // 1 + segments_returned when idle threads held them all.
   LastTouch last_touch;
   SampledBlocks sampled;
+  // 1 + the kernel's number of the timer of each thread that has one; see cpu_timer.h.
+  static constexpr int kCpuTimers = 1024;
+  static constexpr int32_t kTaken = -1;
+  std::atomic<int32_t> cpu_timers[kCpuTimers];
+  ThreadStarts thread_starts;
 };
 
 // Survives a fork; the child finds its parent's values here.
@@ -57,6 +63,8 @@ struct Inherited {
   bool drop_when_full;
   bool free_stacks, time_calls;  // See detailed.h.
   uint32_t sample_log2;          // See sampler.h.
+  uint32_t cpu_period_us;        // See cpu_timer.h; 0: nobody wants to know.
+  bool catches_cpu_signal;
   uint64_t timing_cost;
   bool inert;              // Nobody to record for, in this process and all its children.
   char preload_path[128];  // By which children find the collector.

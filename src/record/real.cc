@@ -166,6 +166,11 @@ constinit Real real = {
     .posix_spawnp = Stub<&Real::posix_spawnp>::call,
     .prctl = Stub<&Real::prctl>::call,
     .pthread_setname_np = Stub<&Real::pthread_setname_np>::call,
+    .pthread_create = Stub<&Real::pthread_create>::call,
+    .sigaction = Stub<&Real::sigaction>::call,
+    .signal = Stub<&Real::signal>::call,
+    .sigprocmask = Stub<&Real::sigprocmask>::call,
+    .pthread_sigmask = Stub<&Real::pthread_sigmask>::call,
 };
 
 void* next_definition(const char* name) {
@@ -212,6 +217,13 @@ void resolve() {
   FIND(posix_spawnp);
   FIND(prctl);
   FIND(pthread_setname_np);
+#ifdef MSCOPE_DETAILED
+  FIND(pthread_create);
+  FIND(sigaction);
+  FIND(signal);
+  FIND(sigprocmask);
+  FIND(pthread_sigmask);
+#endif
 #undef FIND
   resolve_syscall();
 }

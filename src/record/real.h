@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/types.h>
 
@@ -49,6 +51,12 @@ struct Real {
                       const posix_spawnattr_t*, char* const*, char* const*);
   int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
   int (*pthread_setname_np)(unsigned long, const char*);
+  // The detailed recorder's alone.
+  int (*pthread_create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  int (*sigaction)(int, const struct sigaction*, struct sigaction*);
+  void (*(*signal)(int, void (*)(int)))(int);
+  int (*sigprocmask)(int, const sigset_t*, sigset_t*);
+  int (*pthread_sigmask)(int, const sigset_t*, sigset_t*);
 };
 extern constinit Real real;
 

@@ -364,6 +364,8 @@ Nested enter_nested(Op op, uintptr_t frame, void* freeing) {
 
 void leave_nested(const Nested& nested) {
   ThreadState* t = nested.state;
+  if (kDetailed && t->cpu_due && t->nesting == 0) [[unlikely]]
+    tell_cpu_of_hook(t, t->outer);
   ordered_for_signals();
   if (nested.outer_state != t) {
     t->outer = ThreadState::kIdle;

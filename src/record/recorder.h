@@ -76,7 +76,10 @@ MSCOPE_FAST void enter(ThreadState* t, Op op, uintptr_t frame, size_t size = 0) 
   t->outer = frame;
   ordered_for_signals();
 }
+MSCOPE_SLOW void tell_cpu_of_hook(ThreadState* t, uintptr_t frame);  // See cpu_timer.h.
 MSCOPE_FAST void leave(ThreadState* t) {
+  if (kDetailed && t->cpu_due) [[unlikely]]
+    tell_cpu_of_hook(t, t->outer);
   ordered_for_signals();
   t->outer = ThreadState::kIdle;
 }

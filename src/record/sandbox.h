@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 
 #include "base/syscall.h"
+#include "record/cpu_timer.h"
 #include "record/process.h"
 
 namespace malloscope::record {
@@ -47,6 +48,7 @@ auto in_sandbox(Sandbox kind, Enter&& enter) {
   bool is_childs = outside && process().pid != 0 && sys::pid() != process().pid;
   if (gives_up_calls) {
     process().arena.reserve();
+    if (!is_childs) stop_all_cpu_timers();
     if (!is_childs) lead_children(false);
     sys::sandboxed.store(true);
   }

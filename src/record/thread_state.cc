@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/syscall.h"
+#include "record/cpu_timer.h"
 #include "record/own_stack.h"
 #include "record/process.h"
 #include "record/recorder.h"
@@ -80,6 +81,9 @@ ThreadState* new_state(int tid, uint8_t nesting) {
   state->exit_rounds = 0;
   state->recording = state->inner = 0;
   state->nested = nullptr;
+  state->cpu_due = false;
+  state->cpu_told_ns = 0;
+  state->cpu_timer = nullptr;
   // What interleaves with another lane of the same thread, or serves many, is always timed.
   state->most_untimed = nesting == 0 && tid != 0 ? 7 : 0;
   state->untimed = state->most_untimed;
@@ -113,6 +117,8 @@ void thread_exits(void* argument) {
     pthread_setspecific(exit_key, state);
     return;
   }
+  stop_cpu_timer(state);
+  tell_last_cpu(state, MSCOPE_FRAME);
   tell_name(state);
   thread = &asleep.state;
   departed = true;
@@ -160,6 +166,7 @@ ThreadState* wake_thread() {
   if (departed) return state;
   tell_name(state);
   if (has_exit_key) state->has_key = pthread_setspecific(exit_key, state) == 0;
+  if (samples_cpu()) begin_cpu(state, MSCOPE_FRAME);
   return state;
 }
 

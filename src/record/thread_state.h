@@ -21,6 +21,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "record/lane_writer.h"
@@ -65,6 +66,9 @@ struct ThreadState {
   uint64_t told;         // ... and how many events the lane has.
   uint64_t random;       // See throws.h: where its throws are, ...
   bool passed;           // ... and whether it has passed over a block since it last took one.
+  bool cpu_due;          // See cpu_timer.h: a signal came while a hook was at work.
+  uint64_t cpu_told_ns;  // Of the thread's CPU time.
+  std::atomic<int32_t>* cpu_timer;  // Its place in Process::cpu_timers, if it has a timer.
   LaneWriter lane;
   unwind::StackMemo memo;
 };

@@ -39,6 +39,7 @@ struct Settings {
   uint32_t free_stacks = 0;     // --free-stacks
   uint32_t time_calls = 0;      // --time-calls
   uint32_t sample_log2 = 0;     // --sample; 0: every block (sampling.h).
+  uint32_t cpu_period_us = 0;   // --cpu; 0: no samples of CPU time.
   uint64_t cycles_per_ms = 1'000'000;
   uint64_t pid_namespace = 0;  // In which the collector knows processes; 0: not known.
 };
