@@ -16,7 +16,7 @@ mkdir runtime home
 # open_page SETTING...: in the background, with the settings of a desktop.
 open_page() {
   rm -f called address
-  env --default-signal=INT -u XDG_RUNTIME_DIR -u XDG_CACHE_HOME HOME="$work/home" BROWSER="$work/browser --new-window" \
+  env --default-signal=INT,QUIT -u XDG_RUNTIME_DIR -u XDG_CACHE_HOME HOME="$work/home" BROWSER="$work/browser --new-window" \
     "$@" "$malloscope" view t.mscope >address 2>said &
   server=$!
   wait_for 10 test -s called || fail "no browser was called: $(cat said)"
@@ -43,6 +43,9 @@ fi
 check_page "$work/runtime" INT
 open_page
 check_page "$work/home/.cache/malloscope" TERM
+ulimit -S -c 0
+open_page
+check_page "$work/home/.cache/malloscope" QUIT
 # A name that is no part of an address as it is.
 mkdir 'a home & more'
 open_page HOME="$work/a home & more"
