@@ -134,6 +134,30 @@ TEST_F(EventStream, ReadsWhatTheProgramNamed) {
   EXPECT_EQ(marks.seen, wanted);
 }
 
+// A program that computes for 30 ms.
+TEST_F(EventStream, ReadsWhereTheProgramComputed) {
+  Listener nobody;
+  auto tables = stream(MSCOPE_SOURCE "/test/traces/v1-cpu.mscope", &nobody);
+  ASSERT_TRUE(tables) << tables.error().sentence;
+  EXPECT_TRUE(tables->header.has_cpu());
+  EXPECT_EQ(tables->events, 2u);  // Samples are no calls.
+  const Image& image = tables->images[0];
+  std::vector<std::tuple<uint64_t, uint32_t, size_t>> seen;  // Time, thread, depth.
+  uint64_t last_tick = image.start_tick;
+  for (const CpuSample& sample : image.cpu) {
+    std::vector<uint64_t> frames;
+    image.stacks.frames(sample.stack, &frames);
+    seen.emplace_back(sample.nanoseconds, raw(sample.thread), frames.size());
+    EXPECT_GE(sample.tick, last_tick);
+    last_tick = sample.tick;
+    // The handler returns to the kernel's trampoline, which stands before what was interrupted.
+    EXPECT_TRUE(frames.empty() || frames[1] & wire::kInterrupted);
+  }
+  decltype(seen) wanted = {{1317186, 1, 7}, {2500063, 1, 5}, {2412984, 1, 5},  {8740804, 1, 5},
+                           {1322444, 1, 5}, {971764, 1, 5},  {11597678, 1, 5}, {1160294, 1, 0}};
+  EXPECT_EQ(seen, wanted);
+}
+
 // A signal handler that interrupts the recorder has a lane of its own, of the same thread.
 TEST_F(EventStream, ShowsTwoLanesOfOneThreadInOrder) {
   path_ = testing::TempDir() + "malloscope-" + std::to_string(getpid()) + ".mscope";
