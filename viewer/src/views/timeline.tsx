@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline in large: live bytes alone with RSS and VmSize, or stacked by process, thread, site or
-// phase; below it how many blocks are live and how fast the program allocates, on the same time.
+// phase; below it how many blocks are live, how fast the program allocates and how many CPUs it uses, on
+// the same time.
 
 import { useMemo, useState } from "preact/hooks";
 import { palette } from "../colors";
@@ -125,6 +126,11 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
       blocks: [{ label: "Live blocks", values: timeline.blocks, stroke: p.series[0]!, fill: p.accentFill }] as Curve[],
     };
   }, [timeline, theme]);
+  // Of finer slices it is not known.
+  const busy = useMemo(
+    () => coarse.cpu.map((ns, i) => ns / Math.max(1, coarse.time[i + 1]! - coarse.time[i]!)),
+    [coarse],
+  );
   if (n === 0) return <p class="sentence">Nothing was recorded, so there is nothing to draw.</p>;
   const same = {
     times: timeline.time,
@@ -203,6 +209,23 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
         text={bytesText}
         steps={byteSteps}
       />
+      {busy.length > 0 && (
+        <>
+          <h2>
+            {leavesOut(state) ? "CPUs that the filters leave busy" : "CPUs in use"}{" "}
+            <span class="muted">(CPU time in each step, by how long that is)</span>
+          </h2>
+          <TimeChart
+            {...same}
+            times={coarse.time}
+            label="CPUs in use over time"
+            curves={[{ label: "CPUs", values: busy, stroke: p.series[3]!, fill: p.accentFill, width: 1 }]}
+            height={130}
+            text={rateText}
+            axisText={rateText}
+          />
+        </>
+      )}
       <GroupTable timeline={timeline} stacked={stacked} />
     </div>
   );
