@@ -6,6 +6,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { palette } from "../colors";
 import type { Timeline } from "../contract";
+import { cpuCurve } from "../cpu_curve";
 import { axisCount, bytesText, durationText, grouped, rateText } from "../format";
 import { peakTime, usePage } from "../page";
 import { phaseLanes } from "../phase_bands";
@@ -127,10 +128,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
     };
   }, [timeline, theme]);
   // Of finer slices it is not known.
-  const busy = useMemo(
-    () => coarse.cpu.map((ns, i) => ns / Math.max(1, coarse.time[i + 1]! - coarse.time[i]!)),
-    [coarse],
-  );
+  const cpus = useMemo(() => cpuCurve(coarse), [coarse]);
   if (n === 0) return <p class="sentence">Nothing was recorded, so there is nothing to draw.</p>;
   const same = {
     times: timeline.time,
@@ -209,7 +207,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
         text={bytesText}
         steps={byteSteps}
       />
-      {busy.length > 0 && (
+      {cpus && (
         <>
           <h2>
             {leavesOut(state) ? "CPUs that the filters leave busy" : "CPUs in use"}{" "}
@@ -217,9 +215,9 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
           </h2>
           <TimeChart
             {...same}
-            times={coarse.time}
+            times={cpus.time}
             label="CPUs in use over time"
-            curves={[{ label: "CPUs", values: busy, stroke: p.series[3]!, fill: p.accentFill, width: 1 }]}
+            curves={[{ label: "CPUs", values: cpus.busy, stroke: p.series[3]!, fill: p.accentFill, width: 1 }]}
             height={130}
             text={rateText}
             axisText={rateText}
