@@ -37,7 +37,8 @@ CallGraph::CallGraph(const CallTree& tree) {
     GraphFunction& function = functions[symbol];
     const Amounts& self = tree.self(n);
     function.self += self;
-    if (self.allocations + self.reallocations + self.live_blocks > 0 || self.peak_bytes > 0)
+    if (self.allocations + self.reallocations + self.live_blocks + self.cpu_samples > 0 ||
+        self.peak_bytes > 0)
       ++function.paths;
     below.push_back(self);
     ++on_path[symbol];

@@ -88,15 +88,16 @@ struct Side {
 
   double rate(uint64_t amount) const { return static_cast<double>(amount) / units; }
   Cell cell(uint64_t amount) const { return rates ? Cell(Rate{rate(amount)}) : Cell(amount); }
-  void add(const Item* item, std::vector<Cell>* cells) const {
+  void add(const Item* item, Metric metric, std::vector<Cell>* cells) const {
     std::vector<Cell> amounts;
-    add_amounts(item ? item->amounts : Amounts(), &amounts);
+    add_amounts(item ? item->amounts : Amounts(), metric, &amounts);
     for (const Cell& amount : amounts) cells->push_back(cell(std::get<uint64_t>(amount)));
   }
 };
 
 std::string rate_text(double rate, Metric metric, bool rates) {
   bool bytes = metric_kind(metric) == Kind::kBytes;
+  if (metric_kind(metric) == Kind::kDuration) return duration_text(static_cast<uint64_t>(rate));
   if (rates) return bytes ? bytes_rate_text(rate) : analyze::rate_text(rate);
   auto amount = static_cast<uint64_t>(rate);
   return bytes ? bytes_text(amount) : grouped(amount);
@@ -122,6 +123,8 @@ const char* metric_words(Metric metric) {
       return "beyond what was asked for";
     case Metric::kAllocatorTime:
       return "in the allocator";
+    case Metric::kCpu:
+      return "of CPU time";
   }
   return "";
 }
@@ -217,8 +220,8 @@ Answer diff(Reading* before, const Query& before_query, Reading* after, const Qu
                              : c.by > 0   ? "grown"
                                           : "shrunk"),
                  old_side.cell(c.was), new_side.cell(c.is), item.frame};
-    old_side.add(c.pair.before, &row.cells);
-    new_side.add(c.pair.after, &row.cells);
+    old_side.add(c.pair.before, metric, &row.cells);
+    new_side.add(c.pair.after, metric, &row.cells);
     table.rows.push_back(std::move(row));
   }
   answer.tables.push_back(std::move(table));

@@ -42,7 +42,7 @@ std::string cells_key(const QueryWords& words) {
 
 bool is_counted(Metric metric) {
   return metric != Metric::kLifetime && metric != Metric::kOverhead &&
-         metric != Metric::kAllocatorTime;
+         metric != Metric::kAllocatorTime && metric != Metric::kCpu;
 }
 
 // Which amounts a metric is made of.
@@ -70,6 +70,7 @@ IndexSums::Wanted parts_of(Metric metric) {
     case Metric::kLifetime:
     case Metric::kOverhead:
     case Metric::kAllocatorTime:
+    case Metric::kCpu:
       break;
   }
   return wanted;
@@ -97,6 +98,7 @@ uint64_t& part_of(Amounts& amounts, size_t part) {
 uint64_t& timed_part(Amounts& amounts, Metric metric) {
   return metric == Metric::kLifetime   ? amounts.lifetime_ns
          : metric == Metric::kOverhead ? amounts.overhead_bytes
+         : metric == Metric::kCpu      ? amounts.cpu_ns
                                        : amounts.allocator_ns;
 }
 
@@ -218,12 +220,16 @@ Result<std::unique_ptr<Explorer>> Explorer::open(const std::string& path, const 
   }
   for (const trace::Image& image : explorer->reading_->tables().images)
     explorer->row_of_.emplace_back(image.stacks.bound(), kNobody);
+  explorer->add_cpu();
   explorer->reading_->for_each_row([&](const Row& row) {
     std::vector<uint32_t>& rows = explorer->row_of_[raw(row.image) - 1];
     if (raw(row.stack) >= rows.size()) rows.resize(raw(row.stack) + size_t{1}, kNobody);
+    if (rows[raw(row.stack)] != kNobody) return;  // What nobody knows the stack of may be of both.
     rows[raw(row.stack)] = static_cast<uint32_t>(explorer->rows_.size());
     explorer->rows_.push_back({row.image, row.stack});
   });
+  for (const CpuSamples::Sample& sample : explorer->cpu_->all())
+    explorer->row_of_sample_.push_back(explorer->row_of(sample.image, sample.stack));
   explorer->reading_->frames();  // Names now, while somebody sees how far that is.
   if (explorer->index_) {
     for (const IndexCell& cell : explorer->index_->cells())
@@ -231,6 +237,14 @@ Result<std::unique_ptr<Explorer>> Explorer::open(const std::string& path, const 
     explorer->sums_ = std::make_unique<IndexSums>(explorer->index_.get(), kBytesOfSums);
   }
   return explorer;
+}
+
+void Explorer::add_cpu() {
+  const trace::Tables& tables = reading_->tables();
+  cpu_ = std::make_unique<CpuSamples>(tables);
+  std::unique_ptr<Accounts> accounts = reading_->exchange(nullptr);
+  accounts->tally_to_restore()->add_cpu(cpu_rows(*cpu_, tables, {}, {}, {}));
+  reading_->exchange(std::move(accounts));
 }
 
 uint32_t Explorer::row_of(ImageId image, StackId stack) const {
@@ -330,6 +344,64 @@ bool Explorer::with_view(View* view, const QueryWords& words, const Query& query
   return true;
 }
 
+template <typename Visit>
+void Explorer::for_each_selected(const Query& query, Visit&& visit) const {
+  const trace::Tables& tables = reading_->tables();
+  StrandSelector strands(tables, cpu_->phases(), query);
+  std::vector<bool> images;
+  for (const trace::Image& image : tables.images) images.push_back(query.selection.contains(image));
+  for (size_t i = 0; i < row_of_sample_.size(); ++i) {
+    const CpuSamples::Sample& sample = cpu_->all()[i];
+    if (images[raw(sample.image) - 1] && strands.selects(sample.image, sample.strand))
+      visit(row_of_sample_[i], sample);
+  }
+}
+
+std::optional<Window> Explorer::window_of_cpu(const Query& query) const {
+  if ((query.from && query.from->needs_peak()) || (query.to && query.to->needs_peak()))
+    return std::nullopt;
+  Result<Window> window = window_of(query, overview_, {});
+  return window ? std::optional(*window) : std::nullopt;
+}
+
+bool Explorer::with_cpu(const Query& query, const std::function<void(Reading*)>& ask) {
+  std::optional<Window> window = window_of_cpu(query);
+  if (!window) return false;
+  OtherAccounts others(reading_.get(), cpu_accounts(*cpu_, reading_->tables(), query.selection,
+                                                    *window, query.tally_of_strands()));
+  ask(reading_.get());
+  return true;
+}
+
+bool Explorer::from_samples(const Question& question, Amounted* found) const {
+  std::optional<Window> window = window_of_cpu(question.query);
+  if (!window) return false;
+  found->timed.resize(rows_.size());
+  for_each_selected(question.query, [&](uint32_t row, const CpuSamples::Sample& sample) {
+    if (CpuSamples::is_in(*window, sample.tick)) found->timed[row] += sample.nanoseconds;
+  });
+  return true;
+}
+
+std::vector<double> Explorer::cpu_course(const Question& question, size_t groups,
+                                         const std::function<uint32_t(size_t row)>& group_of_row) {
+  if (!index_ || row_of_sample_.empty()) return {};
+  const std::vector<bool> meant = asked_rows(question);
+  std::vector<uint32_t> group_of(rows_.size(), kNobody);
+  for (size_t row = 0; row < rows_.size(); ++row)
+    if (meant[row]) group_of[row] = group_of_row(row);
+  std::vector<double> course(groups * kSlices);
+  const double ns_per_tick = reading_->tables().header.ns_per_tick;
+  for_each_selected(question.query, [&](uint32_t row, const CpuSamples::Sample& sample) {
+    if (group_of[row] == kNobody) return;
+    CpuSamples::spread(sample, index_->facts().times.cuts, ns_per_tick,
+                       [&, at = size_t{group_of[row]} * kSlices](size_t slice, double ns) {
+                         course[at + slice] += ns;
+                       });
+  });
+  return course;
+}
+
 Result<void> Explorer::from_events(const Question& question, const Progress& progress,
                                    Amounted* found) {
   // Which stacks are meant is not its business, and with them its rows would be the same.
@@ -366,8 +438,14 @@ Result<Explorer::Amounting> Explorer::all_amounts(const Question& question, Want
     key += metric_name(question.metric);
     if (const Amounting* kept = all_amounts_.find(key)) return *kept;
   }
+  if (Result<void> good = suits(question.metric, By::kSite, question.query); !good)
+    return std::unexpected(good.error());
+  if (Result<void> there = recorded(question.metric, *reading_); !there)
+    return std::unexpected(there.error());
   auto found = std::make_shared<Amounted>();
-  if (!from_index(question, wanted, found.get()))
+  bool known = question.metric == Metric::kCpu ? from_samples(question, found.get())
+                                               : from_index(question, wanted, found.get());
+  if (!known)
     if (Result<void> read = from_events(question, progress, found.get()); !read)
       return std::unexpected(read.error());
   found->total = found->unfiltered = sum_of(*found, question.metric);

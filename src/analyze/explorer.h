@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/cpu_samples.h"
 #include "analyze/flame.h"
 #include "analyze/index_curves.h"
 #include "analyze/index_sums.h"
@@ -52,7 +53,7 @@ class Explorer {
   // The amounts of each row that the question is about; of others nothing.
   struct Amounted {
     IndexSums::Amounts counted;   // Those that were asked for.
-    std::vector<uint64_t> timed;  // Of a metric that only the events tell: lifetime and the like.
+    std::vector<uint64_t> timed;  // Of a metric that no index tells: lifetime, CPU and the like.
     Amounts total;                // Of those rows.
     Amounts unfiltered;           // And with those whose stacks the filters leave out.
     Peak peak;                    // Of all that is selected.
@@ -131,12 +132,37 @@ class Explorer {
         visit(row, made, slice_of(block.freed), block.blocks);
     }
   }
+  // CPU time of groups of what the question is about, in nanoseconds, slice by slice of the whole
+  // time, whatever the question's range: those of a group follow each other. Nothing if there is
+  // none, or no index, which has the slices.
+  std::vector<double> cpu_course(const Question& question, size_t groups,
+                                 const std::function<uint32_t(size_t row)>& group_of_row);
+  // Calls visit(row, slice, nanoseconds) for every sample, if there are slices.
+  template <typename Visit>
+  void for_each_sample(Visit&& visit) const {
+    if (!index_) return;
+    for (size_t i = 0; i < row_of_sample_.size(); ++i) {
+      const CpuSamples::Sample& sample = cpu_->all()[i];
+      visit(row_of_sample_[i], slice_of(index_->facts().times.step_of(sample.tick)),
+            sample.nanoseconds);
+    }
+  }
+  // Whether no block can be of the row: it is of CPU time alone.
+  bool is_of_cpu(size_t row) const {
+    const RowId& id = rows_[row];
+    return reading_->tables().image(id.image).stacks.is_of_cpu(id.stack);
+  }
+
   // Whether it is about all rows and cells.
   static bool is_about_all(const Question& question);
 
   // Calls ask(Reading*) with what is left of the blocks that were made in the window, as
   // Index::leaks has it. False: the index does not know.
   bool with_leaks(const Query& query, const std::function<void(Reading*)>& ask);
+
+  // Calls ask(Reading*) with CPU time as its rows (TallyOptions::cpu), without a look at the file.
+  // False: only the events tell the window.
+  bool with_cpu(const Query& query, const std::function<void(Reading*)>& ask);
 
   // Has the view restored from the index, and calls ask(Reading*), which can have its answer then.
   // False: the index does not know. `query`: made of the words, and prepared by the view.
@@ -194,6 +220,15 @@ class Explorer {
   // From the index; false: it does not know.
   bool from_index(const Question& question, Wanted wanted, Amounted* found);
   Result<void> from_events(const Question& question, const Progress& progress, Amounted* found);
+  // Nothing: only the events tell it.
+  std::optional<Window> window_of_cpu(const Query& query) const;
+  // CPU time; false: only the events tell the window.
+  bool from_samples(const Question& question, Amounted* found) const;
+  // Calls visit(row, sample) for those that the question's words on processes and strands mean.
+  template <typename Visit>
+  void for_each_selected(const Query& query, Visit&& visit) const;
+  // Has a row for each stack that used CPU time.
+  void add_cpu();
   // By row, whether the question's words on stacks mean it.
   const std::vector<bool>& asked(const Question& question);
   // Of a question about curves, all but the groups.
@@ -208,6 +243,8 @@ class Explorer {
   std::unique_ptr<Index> index_;  // May be null.
   std::unique_ptr<Reading> reading_;
   std::vector<RowId> rows_;
+  std::unique_ptr<CpuSamples> cpu_;
+  std::vector<uint32_t> row_of_sample_;
   std::vector<std::vector<uint32_t>> row_of_;  // By image and stack.
   std::vector<uint32_t> row_of_cell_;
   std::unique_ptr<IndexSums> sums_;

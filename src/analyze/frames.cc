@@ -15,10 +15,6 @@
 
 namespace malloscope::analyze {
 
-bool is_ours(std::string_view module_path) {
-  return module_path.substr(module_path.rfind('/') + 1).starts_with("libmalloscope");
-}
-
 // A return address is behind the call, maybe already in the next line or function.
 static uint64_t pc_of(uint64_t address) {
   return address & wire::kInterrupted ? address & ~wire::kInterrupted : address - 1;
@@ -126,10 +122,11 @@ FrameId FrameTable::site(ImageId id, StackId stack) {
   const trace::StackTable& stacks = tables_.image(id).stacks;
   trace::StackNode innermost = stacks.node(stack);
   if (innermost == trace::StackNode::kRoot) return unknown();
+  bool looks_through = !stacks.is_of_cpu(stack);
   std::optional<FrameId> first;
   for (trace::StackNode n = innermost; n != trace::StackNode::kRoot; n = stacks.outer(n))
     for (FrameId candidate : at(id, n)) {
-      if (!frame(candidate).plumbing) return candidate;
+      if (!looks_through || !frame(candidate).plumbing) return candidate;
       if (!first) first = candidate;
     }
   return *first;

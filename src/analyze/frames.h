@@ -18,7 +18,7 @@
 namespace malloscope::analyze {
 
 // Whether it is the recorder's own library.
-bool is_ours(std::string_view module_path);
+inline bool is_ours(std::string_view module_path) { return trace::is_recorder(module_path); }
 
 enum class FrameId : uint32_t {};
 
@@ -83,7 +83,7 @@ class FrameTable {
   void calls(ImageId image, StackId id, std::vector<Call>* calls);
 
   // The frame to blame for a stack's allocations: the innermost that is no plumbing, or,
-  // if all are, the innermost.
+  // if all are, the innermost. For CPU time the innermost: whoever computes has used it.
   FrameId site(ImageId image, StackId id);
 
   // Where a stack ends on the outside.

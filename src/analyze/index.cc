@@ -174,7 +174,7 @@ void Index::restore_images(const trace::Tables& tables, Window window, Steps ste
 
 bool Index::suits(const TallyOptions& options) {
   auto begins_class = [](uint64_t size) { return (size & (size - 1)) == 0; };
-  return !options.details && !(options.by_size && options.exact_size) &&
+  return !options.details && !options.cpu && !(options.by_size && options.exact_size) &&
          begins_class(options.min_size) && begins_class(options.max_size + 1);
 }
 

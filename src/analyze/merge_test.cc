@@ -3,6 +3,7 @@
 // each by a clock of its own, merged in every way: nothing that is counted may change.
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <tuple>
 
 #include "analyze/accounts.h"
+#include "analyze/cpu_samples.h"
 #include "trace/append.h"
 #include "trace/merge_traces.h"
 #include "wire/encode.h"
@@ -123,6 +125,7 @@ class MadeUp {
     while (image->defined < id) {
       uint32_t fresh = ++image->defined;
       uint64_t frames[2] = {0x10000 + pick(9) * 16 + 1, 0x10000 + pick(9) * 16 + 1};
+      if (pick(3) == 0) frames[0] |= wire::kInterrupted;  // The other one is a trampoline.
       image->stacks.add(fresh, fresh - 1, fresh > 1 ? 1 : 0, 0, 0, frames);
     }
     event->stack = StackId{id};
@@ -141,6 +144,12 @@ class MadeUp {
     event.image = ImageId{static_cast<uint32_t>(number + 1)};
     event.thread = ThreadId{static_cast<uint32_t>(1 + pick(kThreads))};
     uint64_t what = pick(20);
+    if (pick(10) == 0) {
+      wire::CpuRecord sample = {number + 1, raw(event.thread), tick_, pick(image.defined + 1),
+                                pick(5000)};
+      put(ChunkType::kCpu, sample);
+      return;
+    }
     if (pick(15) == 0) {
       wire::MarkRecord mark = {number + 1, raw(event.thread), tick_, 1 + pick(wire::kMarkKinds - 1),
                                std::string(1, static_cast<char>('a' + pick(3)))};
@@ -257,6 +266,8 @@ struct Seen {
   Figures totals;
   // By image, stack and the names of phases.
   std::map<std::tuple<uint32_t, uint32_t, std::string>, Figures> stacks;
+  // CPU time and samples, by image and by frames, thread and the names of phases.
+  std::map<std::pair<uint32_t, std::string>, Figures> cpu;
   uint64_t peak = 0;
   // After each event and each end: when, and what the running images hold together.
   std::vector<std::pair<uint64_t, uint64_t>> curve;
@@ -326,6 +337,18 @@ Seen look(const std::string& path) {
                                                              a.allocated_bytes, a.live_bytes,
                                                              a.live_blocks,     a.temporary};
   });
+  auto cpu = cpu_accounts(CpuSamples(seen.tables), seen.tables, {}, {},
+                          TallyOptions{.by_thread = true, .by_phase = true});
+  cpu->tally().for_each_row([&](const Row& row) {
+    std::vector<uint64_t> frames;
+    seen.tables.image(row.image).stacks.frames(row.stack, &frames);
+    std::string key = fmt::format("{} {}", fmt::join(frames, " "), raw(thread_of(row.strand)));
+    std::set<std::string> phases;
+    for (uint32_t name : cpu->phases().paths[raw(phases_of(row.strand))])
+      phases.insert(seen.tables.mark_names[name]);
+    key += fmt::format(" {}", fmt::join(phases, ""));
+    add(&seen.cpu[{raw(row.image), key}], {row.amounts.cpu_ns, row.amounts.cpu_samples});
+  });
   seen.peak = seen.accounts->peak().bytes;
   return seen;
 }
@@ -356,16 +379,20 @@ class Merge : public testing::Test {
     Figures sum;
     std::vector<Figures> images;
     std::map<std::tuple<uint32_t, uint32_t, std::string>, Figures> stacks;
+    std::map<std::pair<uint32_t, std::string>, Figures> cpu;
     for (const Seen* part : parts) {
       uint32_t before = static_cast<uint32_t>(images.size());
       add(&sum, part->totals);
       images.insert(images.end(), part->images.begin(), part->images.end());
       for (const auto& [key, amounts] : part->stacks)
         stacks[{std::get<0>(key) + before, std::get<1>(key), std::get<2>(key)}] = amounts;
+      for (const auto& [key, amounts] : part->cpu) cpu[{key.first + before, key.second}] = amounts;
     }
     EXPECT_EQ(merged.totals, sum);
     EXPECT_EQ(merged.images, images);
     EXPECT_EQ(merged.stacks, stacks);
+    EXPECT_FALSE(cpu.empty());
+    EXPECT_EQ(merged.cpu, cpu);
   }
 
   std::string folder_ = testing::TempDir() + "malloscope-merge-" + std::to_string(getpid());

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "analyze/cpu_samples.h"
 #include "analyze/numbers.h"
 
 namespace malloscope::analyze {
@@ -18,6 +19,7 @@ struct AmountColumn {
   const char* title;
   Kind kind;
   uint64_t Amounts::* member;
+  bool cpu = false;  // Of CPU time, else of blocks.
 };
 constexpr AmountColumn kAmounts[] = {
     {"allocations", "allocations", Kind::kCount, &Amounts::allocations},
@@ -27,6 +29,7 @@ constexpr AmountColumn kAmounts[] = {
     {"live_blocks", "live blocks", Kind::kCount, &Amounts::live_blocks},
     {"peak_bytes", "at peak", Kind::kBytes, &Amounts::peak_bytes},
     {"temporary", "temporary", Kind::kCount, &Amounts::temporary},
+    {"samples", "samples", Kind::kCount, &Amounts::cpu_samples, true},
 };
 
 bool belongs_to(std::string_view key, Metric metric) {
@@ -45,6 +48,8 @@ bool belongs_to(std::string_view key, Metric metric) {
       return key == "live_blocks";
     case Metric::kPeak:
       return key == "live_bytes";
+    case Metric::kCpu:
+      return key == "samples";
   }
   return false;
 }
@@ -71,6 +76,8 @@ std::string_view metric_name(Metric metric) {
       return "overhead";
     case Metric::kAllocatorTime:
       return "allocator-time";
+    case Metric::kCpu:
+      return "cpu";
   }
   return "";
 }
@@ -95,6 +102,8 @@ std::string_view metric_help(Metric metric) {
       return "bytes that the allocator set aside beyond what was asked for";
     case Metric::kAllocatorTime:
       return "time inside the allocator (of run --time-calls)";
+    case Metric::kCpu:
+      return "CPU time, whether it allocates or not (of run --cpu)";
   }
   return "";
 }
@@ -108,7 +117,7 @@ std::string metric_key(Metric metric) {
 std::map<std::string, Metric> metrics(bool counted) {
   std::map<std::string, Metric> by_name;
   for (Metric metric : {Metric::kAllocations, Metric::kAllocated, Metric::kLive, Metric::kPeak,
-                        Metric::kTemporary, Metric::kCalls})
+                        Metric::kTemporary, Metric::kCalls, Metric::kCpu})
     by_name.emplace(metric_name(metric), metric);
   if (!counted)
     for (Metric metric : {Metric::kLifetime, Metric::kOverhead, Metric::kAllocatorTime})
@@ -121,7 +130,37 @@ void ask_for(Metric metric, Query* query) {
   tally.only_made_in_window |= metric == Metric::kLive && query->from;
   tally.overhead |= metric == Metric::kOverhead;
   tally.call_times |= metric == Metric::kAllocatorTime;
+  tally.cpu |= metric == Metric::kCpu;
   tally.details |= metric == Metric::kLifetime || tally.overhead || tally.call_times;
+}
+
+Result<void> suits(Metric metric, By by, const Query& query) {
+  if (metric != Metric::kCpu) return {};
+  if (by == By::kSize || by == By::kType)
+    return fail_usage(
+        "CPU time has neither size nor type: --metric cpu can be had by function, site, file, "
+        "module, thread and phase");
+  if (query.tally.min_size > 0 || query.tally.max_size < UINT64_MAX)
+    return fail_usage(
+        "CPU time is not that of blocks of some size: --min-size and --max-size have no meaning "
+        "with --metric cpu");
+  if (!query.frames.types.empty())
+    return fail_usage(
+        "CPU time is not that of objects of some type: --type has no meaning with --metric cpu");
+  return {};
+}
+
+Result<void> recorded(Metric metric, const Reading& reading) {
+  const trace::Tables& tables = reading.tables();
+  if (metric == Metric::kAllocatorTime && !tables.header.has_call_times())
+    return fail_usage(
+        fmt::format("{} has no times of calls; record the program with malloscope run --time-calls",
+                    reading.path()));
+  if (metric == Metric::kCpu && !has_cpu(tables))
+    return fail_usage(
+        fmt::format("{} has no samples of CPU time; record the program with malloscope run --cpu",
+                    reading.path()));
+  return {};
 }
 
 Column::Kind metric_kind(Metric metric) {
@@ -133,6 +172,7 @@ Column::Kind metric_kind(Metric metric) {
       return Kind::kBytes;
     case Metric::kLifetime:
     case Metric::kAllocatorTime:
+    case Metric::kCpu:
       return Kind::kDuration;
     default:
       return Kind::kCount;
@@ -146,12 +186,14 @@ NamedFrame named(const Symbol& symbol) {
 std::vector<Column> amount_columns(Metric metric) {
   std::vector<Column> columns;
   for (const AmountColumn& column : kAmounts)
-    columns.push_back({column.key, column.title, column.kind, belongs_to(column.key, metric)});
+    if (column.cpu == (metric == Metric::kCpu))
+      columns.push_back({column.key, column.title, column.kind, belongs_to(column.key, metric)});
   return columns;
 }
 
-void add_amounts(const Amounts& amounts, std::vector<Cell>* cells) {
-  for (const AmountColumn& column : kAmounts) cells->emplace_back(amounts.*column.member);
+void add_amounts(const Amounts& amounts, Metric metric, std::vector<Cell>* cells) {
+  for (const AmountColumn& column : kAmounts)
+    if (column.cpu == (metric == Metric::kCpu)) cells->emplace_back(amounts.*column.member);
 }
 
 std::vector<Column> profile_columns(Metric metric) {
@@ -168,7 +210,8 @@ void add_profile(const Amounts& amounts, uint64_t whole, Metric metric, std::vec
   cells->emplace_back(value(amounts, metric));
   cells->emplace_back(Share{value(amounts, metric), whole});
   for (const AmountColumn& column : kAmounts)
-    if (column.key != key) cells->emplace_back(amounts.*column.member);
+    if (column.key != key && column.cpu == (metric == Metric::kCpu))
+      cells->emplace_back(amounts.*column.member);
 }
 
 std::string headline(const Reading& reading, const Amounts& total, Metric metric) {
@@ -204,6 +247,9 @@ std::string headline(const Reading& reading, const Amounts& total, Metric metric
       return fmt::format(
           "{} in the allocator, for {}", duration_text(sum),
           count_text(total.allocations, "allocation", "allocations") + " and what became of them");
+    case Metric::kCpu:
+      return fmt::format("{} of CPU time, in {}", duration_text(sum),
+                         count_text(total.cpu_samples, "sample", "samples"));
     case Metric::kOverhead: {
       bool exact = std::ranges::all_of(reading.selected(), [](const trace::Image* image) {
         return allocator_of(*image) == Allocator::kGlibc;

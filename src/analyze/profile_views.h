@@ -34,6 +34,10 @@ struct ProfileOptions {
 // Makes the query one that can tell the metric. What is live after a --from is what was allocated
 // since: whoever names a beginning asks what came up after it, as in leaks.
 void ask_for(Metric metric, Query* query);
+// An error if the metric cannot be put together so, or of such a part.
+Result<void> suits(Metric metric, By by, const Query& query);
+// An error, with what to do, if the program was recorded without it.
+Result<void> recorded(Metric metric, const Reading& reading);
 
 // Self and cumulative, heaviest self first.
 Answer by_function(Reading* reading, const Query& query, const ProfileOptions& options);
@@ -51,14 +55,14 @@ Answer by_group(Reading* reading, const Query& query, const ProfileOptions& opti
 std::string headline(const Reading& reading, const Amounts& total, Metric metric);
 // The columns that hold Amounts, those of `metric` shown; and the cells under them.
 std::vector<Column> amount_columns(Metric metric);
-void add_amounts(const Amounts& amounts, std::vector<Cell>* cells);
+void add_amounts(const Amounts& amounts, Metric metric, std::vector<Cell>* cells);
 // The metric, its share of the whole, and the other amounts.
 std::vector<Column> profile_columns(Metric metric);
 void add_profile(const Amounts& amounts, uint64_t whole, Metric metric, std::vector<Cell>* cells);
 std::string_view metric_name(Metric metric);  // As on the command line.
 std::string_view metric_help(Metric metric);  // What it is, for somebody who wonders.
 std::string metric_key(Metric metric);        // As in JSON.
-// All, by name; `counted`: only those that are in the amounts of every reading.
+// All, by name; `counted`: only those that are in the amounts of every reading, and CPU time.
 std::map<std::string, Metric> metrics(bool counted = false);
 Column::Kind metric_kind(Metric metric);
 NamedFrame named(const Symbol& symbol);

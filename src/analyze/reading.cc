@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "analyze/cpu_samples.h"
 #include "analyze/indexed_trace.h"
 #include "analyze/numbers.h"
 #include "analyze/symbol_naming.h"
@@ -94,12 +95,28 @@ static std::optional<Indexed> from_index(const std::string& path, const Query& q
   return Indexed{std::move(opened->tables), std::move(accounts)};
 }
 
+// CPU time is among the tables: no event has to be read.
+static Result<std::unique_ptr<Reading>> open_cpu(const std::string& path, const Query& query,
+                                                 Window window, Reading::Hooks hooks,
+                                                 std::string past_end) {
+  trace::Listener nobody;
+  Result<trace::Tables> tables = trace::stream(path, &nobody, {std::move(hooks.progress), false});
+  if (!tables) return std::unexpected(tables.error());
+  auto accounts =
+      cpu_accounts(CpuSamples(*tables), *tables, query.selection, window, query.tally_of_strands());
+  auto naming = std::make_unique<SymbolNaming>(query, tables->names, std::move(hooks.naming));
+  tables->names = decltype(tables->names)();
+  return std::make_unique<Reading>(path, std::move(*tables), std::move(accounts), std::move(naming),
+                                   std::move(past_end));
+}
+
 Result<std::unique_ptr<Reading>> Reading::open(const std::string& path, const Query& query,
                                                Hooks hooks) {
   std::string past_end;
   Result<Window> window = window_of(path, query, &past_end);
   if (!window) return std::unexpected(window.error());
   TallyOptions tally = query.tally_of_strands();
+  if (tally.cpu) return open_cpu(path, query, *window, std::move(hooks), std::move(past_end));
   if (!hooks.attach) {
     if (auto indexed = from_index(path, query, *window, tally, hooks.progress)) {
       auto naming =
@@ -177,7 +194,8 @@ std::set<std::string> Reading::lost_modules() const {
 
 std::string Reading::sample_sentence() const {
   unsigned log2 = tables_.header.sample_log2();
-  if (log2 == 0) return {};
+  // The CPU time is measured, whichever blocks are in the sample.
+  if (log2 == 0 || accounts_->tally().options().cpu) return {};
   return fmt::format(
       "Only a sample was recorded, about one block for each {} allocated: all figures are "
       "estimates. {} in small blocks are right to about 10 %, {} to about 1 %",
@@ -221,6 +239,7 @@ uint64_t Reading::end_tick() const {
   for (const trace::Image& image : tables_.images) {
     tick = std::max(tick, image.end_tick.value_or(0));
     if (!image.rss.empty()) tick = std::max(tick, image.rss.back().tick);
+    if (!image.cpu.empty()) tick = std::max(tick, image.cpu.back().tick);
   }
   return tick;
 }

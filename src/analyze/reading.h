@@ -37,6 +37,8 @@ class Reading {
     // As progress, while names are looked up: that is done when they are first needed.
     std::function<void(double)> naming;
   };
+  // With TallyOptions::cpu its rows are CPU time, and nothing is known of blocks: neither totals
+  // nor a peak.
   static Result<std::unique_ptr<Reading>> open(const std::string& path, const Query& query,
                                                Hooks hooks = {});
   // For tests and for traces that did not come from a file.
@@ -64,7 +66,8 @@ class Reading {
   // Sentences on modules that stacks go through and whose functions are only addresses: what is
   // asked by name is not found there. As far as frames were asked for.
   std::vector<std::string> missing_names() const;
-  // That figures are estimates, and how good ones; empty unless the trace is a sample.
+  // That figures are estimates, and how good ones; empty unless the trace is a sample and the
+  // figures are of blocks.
   std::string sample_sentence() const;
   // The paths of those whose own file is missing; what is stripped has names for nobody.
   std::set<std::string> lost_modules() const;

@@ -81,7 +81,7 @@ bool RowSelector::select(const Row& row, Place* innermost) {
   while (whole != trace::StackNode::kRoot && table.at(row.image, whole).empty())
     whole = stacks.outer(whole);
   Place place = {whole, 0};
-  if (fold_plumbing_) {
+  if (folds_plumbing(row)) {
     auto found = [&] {
       for (place.node = whole; place.node != trace::StackNode::kRoot;
            place.node = stacks.outer(place.node)) {
@@ -157,7 +157,7 @@ bool RowSelector::select(const Row& row, std::vector<FrameId>* shown) {
   table.stack(row.image, row.stack, &frames_);
 
   size_t inner = 0;
-  if (fold_plumbing_) {
+  if (folds_plumbing(row)) {
     while (inner < frames_.size() && table.frame(frames_[inner]).plumbing) ++inner;
     if (inner == frames_.size()) inner = 0;  // Nobody else to blame.
   }

@@ -21,7 +21,7 @@ namespace malloscope::analyze {
 class RowSelector {
  public:
   // `fold_plumbing`: frames of the allocator and the standard library on the inner end belong to
-  // who called them, and are not shown.
+  // who called them, and are not shown. Of CPU time they are: they have used it.
   RowSelector(Reading* reading, const Query& query, bool fold_plumbing = true)
       : reading_(*reading),
         filter_(query.frames),
@@ -56,6 +56,9 @@ class RowSelector {
   }
 
  private:
+  bool folds_plumbing(const Row& row) const {
+    return fold_plumbing_ && !reading_.tables().image(row.image).stacks.is_of_cpu(row.stack);
+  }
   // By FrameId: whether a pattern matches. -1: not known yet.
   using Known = std::vector<int8_t>;
   bool matches(Known* known, const std::vector<Pattern>& patterns, FrameId frame);

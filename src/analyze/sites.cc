@@ -27,6 +27,8 @@ uint64_t value(const Amounts& amounts, Metric metric) {
       return amounts.overhead_bytes;
     case Metric::kAllocatorTime:
       return amounts.allocator_ns;
+    case Metric::kCpu:
+      return amounts.cpu_ns;
   }
   return 0;
 }

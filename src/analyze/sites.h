@@ -20,11 +20,13 @@ enum class Metric {
   kCalls,
   kLifetime,
   kOverhead,
-  kAllocatorTime
+  kAllocatorTime,
+  kCpu
 };
 
 // kCalls: allocations and reallocations. kLifetime, kOverhead, kAllocatorTime: only of amounts that
-// Reading::for_each_row gave.
+// Reading::for_each_row gave. kCpu: of readings that were asked for it (TallyOptions::cpu), and of
+// an Explorer's.
 uint64_t value(const Amounts& amounts, Metric metric);
 
 // All stacks, of all selected images, that blame the same frame.

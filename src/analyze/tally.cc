@@ -31,6 +31,8 @@ Amounts& Amounts::operator+=(const Amounts& other) {
     lifetime_ns = UINT64_MAX;
   allocator_ns += other.allocator_ns;
   overhead_bytes += other.overhead_bytes;
+  cpu_ns += other.cpu_ns;
+  cpu_samples += other.cpu_samples;
   return *this;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "analyze/heap.h"
@@ -34,6 +35,9 @@ struct Amounts : Counts {
   uint64_t lifetime_ns = 0;     // Lived by all blocks together; stays at its end, 584 years.
   uint64_t allocator_ns = 0;    // Spent in the allocator, by calls for its blocks.
   uint64_t overhead_bytes = 0;  // Set aside beyond what was asked for, by all calls together.
+  // Of rows that Tally::add_cpu gave.
+  uint64_t cpu_ns = 0;
+  uint64_t cpu_samples = 0;
 
   Amounts& operator+=(const Amounts& other);
 };
@@ -72,6 +76,7 @@ struct TallyOptions {
   bool details = false;
   bool overhead = false;    // With details: Details::overhead_bytes too.
   bool call_times = false;  // With details: Details::call_cycles too.
+  bool cpu = false;         // CPU time and nothing of blocks: see Reading::open.
   // Blocks outside are not looked at. A realloc may bring a block in or take it out.
   uint64_t min_size = 0;
   uint64_t max_size = UINT64_MAX;
@@ -118,7 +123,11 @@ class Tally : public HeapObserver {
     for (uint32_t image = 1; image < images_.size(); ++image)
       for (size_t i = 0; i < images_[image].cells.size(); ++i)
         if (std::optional<Row> row = row_at(ImageId{image}, i)) visit(*row);
+    for (const Row& row : cpu_) visit(row);
   }
+
+  // Rows of another kind, behind the others: of CPU time, which no block tells (cpu_samples.h).
+  void add_cpu(std::vector<Row> rows) { cpu_ = std::move(rows); }
 
   // Instead of being told of blocks: adds what became of those of one stack, strand and size
   // class. In the order in which a look at all blocks would have met them. See index.h.
@@ -207,6 +216,7 @@ class Tally : public HeapObserver {
   bool plain_;                      // A row for each stack alone.
   bool has_much_ = false;           // An image has more cells than fit into caches.
   std::vector<ImageCells> images_;  // By id.
+  std::vector<Row> cpu_;
 };
 
 }  // namespace malloscope::analyze

@@ -247,7 +247,7 @@ std::string thread_name(const trace::Image& image, ThreadId thread);
 // "64 - 127 B"; "1 - 2 KiB", without its end; see size_class().
 std::string size_range(unsigned size_class);
 
-// The totals of `report --json`, as members of "totals".
+// The totals of `report --json`, as members of "totals"; of a reading of CPU time, the sum of that.
 void add_totals(const Reading& reading, Answer* answer, const std::string& within = "totals",
                 double units = 1);
 // Says so if the times of calls are coarse: see tick_now() in record/recorder.h.

@@ -37,7 +37,7 @@ Answer by_function(Reading* reading, const Query& query, const ProfileOptions& o
     uint64_t all = value(f.cumulative, options.metric), self = value(f.self, options.metric);
     TableRow row;
     row.cells = {self, Share{self, whole}, all, Share{all, whole}, f.paths};
-    add_amounts(f.cumulative, &row.cells);
+    add_amounts(f.cumulative, options.metric, &row.cells);
     row.cells.emplace_back(named(tree.symbol(f.symbol)));
     table.rows.push_back(std::move(row));
   }

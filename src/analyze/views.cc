@@ -165,6 +165,13 @@ void add_totals(const Reading& reading, Answer* answer, const std::string& withi
     answer->facts.emplace_back(within + "." + key,
                                units == 1 ? Cell(value) : Rate{static_cast<double>(value) / units});
   };
+  if (reading.accounts().tally().options().cpu) {
+    Amounts sum;
+    reading.for_each_row([&](const Row& row) { sum += row.amounts; });
+    add("cpu_ns", sum.cpu_ns);
+    add("cpu_samples", sum.cpu_samples);
+    return;
+  }
   add("allocations", totals.allocations);
   add("reallocations", totals.reallocations);
   add("frees", totals.frees);

@@ -39,7 +39,7 @@ void add_sample_notes(const analyze::Reading& before, const analyze::Reading& af
     if (std::string sentence = reading->sample_sentence(); !sentence.empty())
       answer->notes.push_back(
           fmt::format("In {}: {}.", reading == &before ? traces.front() : traces.back(), sentence));
-  if (before.tables().header.is_sampled() != after.tables().header.is_sampled())
+  if (before.sample_sentence().empty() != after.sample_sentence().empty())
     answer->notes.emplace_back(
         "In a sample a realloc is a free and an allocation of all of the new size: its "
         "allocations and allocated bytes are above those of a full recording.");
@@ -106,11 +106,17 @@ int main_diff(const Words& words) {
     before.from = after->from = std::nullopt;
   }
 
+  if (Result<void> good = suits(options.metric, options.by, *after); !good)
+    return complain(kUsage, good.error().sentence);
+
   int exit_code = kOk;
   std::unique_ptr<analyze::Reading> old_reading = read_trace(traces.front(), before, &exit_code);
   if (!old_reading) return exit_code;
   std::unique_ptr<analyze::Reading> new_reading = read_trace(traces.back(), *after, &exit_code);
   if (!new_reading) return exit_code;
+  for (const analyze::Reading* reading : {old_reading.get(), new_reading.get()})
+    if (Result<void> there = recorded(options.metric, *reading); !there)
+      return complain(kUsage, there.error().sentence);
   if (moments &&
       old_reading->accounts().window().to_tick > new_reading->accounts().window().to_tick)
     return complain(

@@ -77,13 +77,22 @@ std::string formats_help() {
                         : format.holds == Holds::kTime       ? "live bytes over time"
                                                              : "every event");
   return text +
-         "\nWhere a format holds all metrics, --metric is what is shown first. Functions have "
-         "their full\n"
-         "names, but in igprof, which is for people.\n";
+         "\nWhere a format holds all metrics, --metric is what is shown first; CPU time is in a "
+         "file "
+         "of its own\n"
+         "(--metric cpu). Functions have their full names, but in igprof, which is for people.\n";
 }
 
 // A sentence if the query is one that the format cannot answer.
-std::string objection(const Format& format, const analyze::Query& query) {
+std::string objection(const Format& format, analyze::Metric metric, const analyze::Query& query) {
+  if (metric == analyze::Metric::kCpu &&
+      (format.holds == Holds::kTime || format.holds == Holds::kEvents ||
+       std::string_view(format.name) == "dhat"))
+    return fmt::format(
+        "{} is about blocks, which CPU time has none of; export it as pprof or folded",
+        format.name);
+  if (Result<void> good = suits(metric, analyze::By::kFunction, query); !good)
+    return good.error().sentence;
   if (std::string_view(format.name) != "perfetto") return "";
   if (query.frames.empty() && !query.tells_strands() && query.tally.min_size == 0 &&
       query.tally.max_size == UINT64_MAX)
@@ -95,7 +104,8 @@ std::string objection(const Format& format, const analyze::Query& query) {
 // How the trace must be read for the format.
 void prepare(const Format& format, analyze::Metric metric, analyze::Query* query) {
   std::string_view name = format.name;
-  if (name == "pprof") query->tally.by_thread = query->tally.by_size = true;
+  if (name == "pprof") query->tally.by_thread = true;
+  if (name == "pprof") query->tally.by_size = metric != analyze::Metric::kCpu;
   if (name == "dhat") query->tally.details = true;
   if (format.holds == Holds::kOneMetric || format.holds == Holds::kAllMetrics)
     ask_for(metric, query);
@@ -112,7 +122,8 @@ int write_export(const ExportOptions& options, analyze::Query query) {
     return complain(kUsage, fmt::format("{} is not a file; name one, or - for standard output",
                                         options.output));
   // Before the reading: nobody likes to wait for a refusal.
-  if (std::string sentence = objection(format, query); !sentence.empty())
+  analyze::Metric metric = kMetrics.at(options.metric);
+  if (std::string sentence = objection(format, metric, query); !sentence.empty())
     return complain(kUsage, sentence);
   if (!to_stdout && !options.force && access(options.output.c_str(), F_OK) == 0)
     return complain(kUsage,
@@ -126,7 +137,6 @@ int write_export(const ExportOptions& options, analyze::Query query) {
     return complain(kUsage, fmt::format("{} is binary and not for a terminal; name a file with -o",
                                         options.format));
 
-  analyze::Metric metric = kMetrics.at(options.metric);
   prepare(format, metric, &query);
   // ms_print's graph has 72 columns; who can zoom in wants more.
   std::unique_ptr<analyze::HeapCurve> curve;
@@ -140,6 +150,8 @@ int write_export(const ExportOptions& options, analyze::Query query) {
   std::unique_ptr<analyze::Reading> reading =
       read_trace(options.trace, query, &exit_code, std::move(attach));
   if (!reading) return exit_code;
+  if (Result<void> known = recorded(metric, *reading); !known)
+    return complain(kUsage, known.error().sentence);
   if (format.holds == Holds::kEvents && reading->tables().header.is_sampled())
     return complain(kUsage, fmt::format("{} is a list of all calls, and {} has only a sample of "
                                         "them; export it as pprof or folded",

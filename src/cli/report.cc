@@ -104,14 +104,14 @@ int profile(const ReportOptions& options, analyze::Query query) {
   query.tally.by_phase |= wanted.by == By::kPhase;
   query.tally.by_size |= wanted.by == By::kSize;
   ask_for(wanted.metric, &query);
+  if (Result<void> good = suits(wanted.metric, wanted.by, query); !good)
+    return complain(kUsage, good.error().sentence);
 
   int exit_code = kOk;
   std::unique_ptr<analyze::Reading> reading = read_trace(options.trace, query, &exit_code);
   if (!reading) return exit_code;
-  if (query.tally.call_times && !reading->tables().header.has_call_times())
-    return complain(kUsage, fmt::format("{} has no times of calls; record the program with "
-                                        "malloscope run --time-calls",
-                                        options.trace));
+  if (Result<void> there = recorded(wanted.metric, *reading); !there)
+    return complain(kUsage, there.error().sentence);
   analyze::Answer answer = options.tree      ? as_tree(reading.get(), query, wanted)
                            : options.stacks  ? by_stack(reading.get(), query, wanted)
                            : options.callers ? callers_and_callees(reading.get(), query, wanted)

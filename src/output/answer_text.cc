@@ -49,8 +49,9 @@ std::string place_text(const NamedFrame& frame, const std::string& module,
 
 std::string rate_text(const analyze::Rate& rate, Kind kind) {
   double size = std::abs(rate.amount);
-  std::string text =
-      kind == Kind::kBytes ? analyze::bytes_rate_text(size) : analyze::rate_text(size);
+  std::string text = kind == Kind::kBytes      ? analyze::bytes_rate_text(size)
+                     : kind == Kind::kDuration ? duration_text(static_cast<uint64_t>(size))
+                                               : analyze::rate_text(size);
   if (!rate.difference) return text;
   return rate.amount == 0 ? "=" : (rate.amount < 0 ? "-" : "+") + text;
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <unordered_map>
 
 #include "output/exports.h"
@@ -35,10 +36,15 @@ constexpr Event kEvents[] = {
     {"Reallocations", "Reallocations", &Amounts::reallocations},
     {"Temporary", "Temporary allocations", &Amounts::temporary},
 };
+constexpr Event kCpuEvents[] = {
+    {"Cpu", "Nanoseconds of CPU time", &Amounts::cpu_ns},
+    {"Samples", "Samples", &Amounts::cpu_samples},
+};
+using Events = std::span<const Event>;
 
-std::string costs(const Amounts& amounts) {
+std::string costs(Events events, const Amounts& amounts) {
   std::string text;
-  for (const Event& event : kEvents) text += fmt::format(" {}", amounts.*event.member);
+  for (const Event& event : events) text += fmt::format(" {}", amounts.*event.member);
   return text + '\n';
 }
 
@@ -63,7 +69,8 @@ struct Function {
 
 class Writer {
  public:
-  Writer(const analyze::CallTree& tree, Sink* sink) : tree_(tree), sink_(*sink) {
+  Writer(const analyze::CallTree& tree, Events events, Sink* sink)
+      : tree_(tree), events_(events), sink_(*sink) {
     find_functions();
     find_costs();
   }
@@ -120,18 +127,20 @@ class Writer {
   void write_line(SymbolId id) {
     auto i = static_cast<size_t>(id);
     int line = std::max(0, tree_.symbol(id).line);
-    if (!is_empty(self_[i])) sink_.write(fmt::format("{}{}", line, costs(self_[i])));
+    if (!is_empty(self_[i])) sink_.write(fmt::format("{}{}", line, costs(events_, self_[i])));
     for (const auto& [callee, amounts] : calls_[i]) {
       const analyze::Symbol& called = *functions_[callee].symbol;
-      // How often it was called is not known; how often it asked for memory is.
-      uint64_t calls = std::max<uint64_t>(1, amounts.allocations + amounts.reallocations);
+      // How often it was called is not known; how often it asked for memory is, or was met.
+      uint64_t calls =
+          std::max<uint64_t>(1, amounts.allocations + amounts.reallocations + amounts.cpu_samples);
       sink_.write(fmt::format("cob={}\ncfi={}\ncfn={}\ncalls={} {}\n{}{}", objects_(called.module),
                               files_(called.file), names_(called.full), calls,
-                              std::max(0, called.line), line, costs(amounts)));
+                              std::max(0, called.line), line, costs(events_, amounts)));
     }
   }
 
   const analyze::CallTree& tree_;
+  Events events_;
   Sink& sink_;
   std::vector<Function> functions_;
   std::vector<uint32_t> function_of_;               // By SymbolId.
@@ -144,17 +153,18 @@ class Writer {
 
 Result<void> write_callgrind(const Export& what, Sink* sink) {
   analyze::CallTree tree = export_tree(what, true);
+  const Events events = what.metric == analyze::Metric::kCpu ? Events(kCpuEvents) : Events(kEvents);
   sink->write(
       fmt::format("# callgrind format\nversion: 1\ncreator: malloscope {}\n"
                   "cmd: {}\npositions: line\n",
                   MSCOPE_VERSION, printable(command_of(*what.reading))));
-  for (const Event& event : kEvents)
+  for (const Event& event : events)
     sink->write(fmt::format("event: {} : {}\n", event.name, event.what));
   sink->write("events:");
-  for (const Event& event : kEvents) sink->write(fmt::format(" {}", event.name));
-  sink->write(fmt::format("\nsummary:{}", costs(tree.total())));
-  Writer(tree, sink).write();
-  sink->write(fmt::format("\ntotals:{}", costs(tree.total())));
+  for (const Event& event : events) sink->write(fmt::format(" {}", event.name));
+  sink->write(fmt::format("\nsummary:{}", costs(events, tree.total())));
+  Writer(tree, events, sink).write();
+  sink->write(fmt::format("\ntotals:{}", costs(events, tree.total())));
   return {};
 }
 

@@ -24,7 +24,8 @@ static std::string cell(std::string_view text) {
 Result<void> write_csv(const Export& what, Sink* sink) {
   analyze::CallTree tree = export_tree(what, true);
   std::string line;
-  for (const AmountField& field : kAmountFields) line += std::string(field.name) + ',';
+  const std::span<const AmountField> fields = amount_fields(what.metric);
+  for (const AmountField& field : fields) line += std::string(field.name) + ',';
   sink->write(line + "function,file,line,module,stack\r\n");
   std::vector<analyze::SymbolId> path;
   for (uint32_t n = 1; n < tree.nodes().size(); ++n) {
@@ -33,13 +34,13 @@ Result<void> write_csv(const Export& what, Sink* sink) {
     tree.path(n, &path);
     analyze::SymbolId blamed = path[0];
     for (analyze::SymbolId id : path) {
-      if (tree.symbol(id).plumbing) continue;
+      // Who computes has used the time, plumbing or not.
+      if (what.metric != analyze::Metric::kCpu && tree.symbol(id).plumbing) continue;
       blamed = id;
       break;
     }
     line.clear();
-    for (const AmountField& field : kAmountFields)
-      line += fmt::format("{},", amounts.*field.member);
+    for (const AmountField& field : fields) line += fmt::format("{},", amounts.*field.member);
     const analyze::Symbol& site = tree.symbol(blamed);
     line += fmt::format("{},{},{},{},", cell(site.full), cell(site.file),
                         site.line > 0 ? std::to_string(site.line) : "", cell(site.module));

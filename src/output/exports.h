@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <span>
+
 #include "analyze/call_tree.h"
 #include "analyze/heap_curve.h"
 #include "analyze/query.h"
@@ -53,6 +55,16 @@ inline constexpr AmountField kAmountFields[] = {
     {"temporary", &analyze::Amounts::temporary},
 };
 
+// Those that a file of this metric has: all of blocks, or CPU time.
+inline constexpr AmountField kCpuFields[] = {
+    {"cpu_ns", &analyze::Amounts::cpu_ns},
+    {"samples", &analyze::Amounts::cpu_samples},
+};
+inline std::span<const AmountField> amount_fields(analyze::Metric metric) {
+  if (metric == analyze::Metric::kCpu) return kCpuFields;
+  return kAmountFields;
+}
+
 // The tree that most of them are made from: all amounts are at nodes with a symbol.
 inline analyze::CallTree export_tree(const Export& what, bool by_line) {
   return {what.reading, *what.query, {by_line, what.fold, true, {}}};
@@ -61,7 +73,7 @@ inline analyze::CallTree export_tree(const Export& what, bool by_line) {
 inline bool is_empty(const analyze::Amounts& amounts) {
   for (const AmountField& field : kAmountFields)
     if (amounts.*field.member != 0) return false;
-  return true;
+  return amounts.cpu_samples == 0;
 }
 
 // What was run, as one line; of the first process.

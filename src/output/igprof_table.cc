@@ -35,13 +35,18 @@ const char* counter_name(Metric metric) {
       return "MEM_OVERHEAD";
     case Metric::kAllocatorTime:
       return "MEM_TIME";
+    case Metric::kCpu:
+      return "CPU_TIME";
   }
   return "";
 }
 
 IgprofAmounts amounts_of(const Amounts& amounts, Metric metric, uint64_t paths) {
   return {analyze::value(amounts, metric),
-          metric == Metric::kLive ? amounts.live_blocks : amounts.allocations, paths};
+          metric == Metric::kLive  ? amounts.live_blocks
+          : metric == Metric::kCpu ? amounts.cpu_samples
+                                   : amounts.allocations,
+          paths};
 }
 
 // Distinct stacks below each function and each call, counted as CallGraph counts amounts.

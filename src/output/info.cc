@@ -10,6 +10,8 @@
 #include <ctime>
 #include <map>
 
+#include "analyze/cpu_samples.h"
+#include "analyze/cpu_summary.h"
 #include "analyze/phase_spans.h"
 #include "output/losses.h"
 #include "output/style.h"
@@ -73,6 +75,11 @@ class Info {
     uint64_t stacks = 0;
     for (const trace::Image& image : tables_.images) stacks += image.stacks.count();
     fact("stacks", grouped(stacks));
+    if (analyze::has_cpu(tables_)) {
+      analyze::CpuSum sum = analyze::cpu_sum(reading_);
+      fact("CPU time", fmt::format("{} in {}", duration_text(sum.nanoseconds),
+                                   analyze::count_text(sum.samples, "sample", "samples")));
+    }
     std::vector<Loss> missing = losses(reading_);
     bool whole = std::none_of(missing.begin(), missing.end(), [](auto& l) { return l.figures(); });
     if (whole) fact("lost", "nothing");

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "analyze/cpu_samples.h"
+#include "analyze/cpu_summary.h"
 #include "analyze/phase_spans.h"
 #include "output/json_writer.h"
 #include "output/losses.h"
@@ -191,6 +193,15 @@ void write_rss(JsonWriter* json, const analyze::Reading& reading) {
   json->end();
 }
 
+void write_cpu(JsonWriter* json, const analyze::Reading& reading) {
+  if (!analyze::has_cpu(reading.tables())) return;
+  analyze::CpuSum sum = analyze::cpu_sum(reading);
+  json->key("cpu").begin_object();
+  json->member("cpu_ns", sum.nanoseconds);
+  json->member("samples", sum.samples);
+  json->end();
+}
+
 void write_recorder(JsonWriter* json, const trace::Tables& tables) {
   uint64_t lost = 0, truncated = 0, failures = 0, threads = 0, stacks = 0, not_followed = 0;
   std::set<std::pair<std::string_view, std::string_view>> modules;
@@ -338,6 +349,7 @@ void write_common(JsonWriter* json, analyze::Reading* reading, bool in_full) {
   write_processes(json, *reading, in_full);
   write_totals(json, *reading);
   write_rss(json, *reading);
+  write_cpu(json, *reading);
   write_recorder(json, reading->tables());
   write_notes(json, reading);
 }

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <set>
 
+#include "analyze/cpu_samples.h"
+#include "analyze/cpu_summary.h"
 #include "output/fitted_names.h"
 #include "output/losses.h"
 #include "output/module_names.h"
@@ -181,6 +183,7 @@ class Page {
              fmt::format("{}, freed before the thread's next one",
                          count_text(totals_.temporary, "allocation", "allocations")));
     }
+    if (analyze::has_cpu(tables_)) cpu();
     const trace::Image* largest = largest_image();
     if (largest && largest->peak_rss_bytes > 0)
       figure("Peak RSS", bytes_text(largest->peak_rss_bytes),
@@ -200,6 +203,17 @@ class Page {
                  "by all of the program's own mmap calls together, {} unmapped again; not part "
                  "of the heap figures",
                  bytes_text(totals_.mappings.unmapped_bytes)));
+  }
+
+  void cpu() {
+    analyze::CpuSum sum = analyze::cpu_sum(reading_);
+    analyze::CpuFunction most = analyze::heaviest_function(&reading_);
+    std::string meaning = "in " + count_text(sum.samples, "sample", "samples");
+    if (!most.name.empty())
+      meaning += fmt::format("; most in {} ({})",
+                             cut_end(printable(symbols::short_name(most.name)), width_ / 2),
+                             percent_text(most.nanoseconds, sum.nanoseconds));
+    figure("CPU time", duration_text(sum.nanoseconds), meaning);
   }
 
   // The file and the folder it is in: a full path would push the function off the page. If that is
@@ -382,6 +396,7 @@ class Page {
       for (std::string_view view : telling_views())
         line(tool + " report " + trace + " --view " + std::string(view));
     line(tool + " report " + trace + " --tree");
+    if (analyze::has_cpu(tables_)) line(tool + " report " + trace + " --metric cpu");
     line(tool + " export " + trace + " --format folded --metric peak -o peak.folded");
     line(tool + " info " + trace);
   }

@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <protozero/pbf_writer.hpp>
+#include <span>
 #include <unordered_map>
 
 #include "analyze/row_selector.h"
@@ -52,6 +54,11 @@ constexpr SampleType kSampleTypes[] = {
     {"inuse_space", "bytes", &analyze::Amounts::live_bytes},
     {"peak_space", "bytes", &analyze::Amounts::peak_bytes},
 };
+// As Go's CPU profiles have them.
+constexpr SampleType kCpuTypes[] = {
+    {"samples", "count", &analyze::Amounts::cpu_samples},
+    {"cpu", "nanoseconds", &analyze::Amounts::cpu_ns},
+};
 
 const char* sample_type_of(Metric metric) {
   switch (metric) {
@@ -68,6 +75,8 @@ const char* sample_type_of(Metric metric) {
       return "inuse_space";
     case Metric::kPeak:
       return "peak_space";
+    case Metric::kCpu:
+      return "cpu";
   }
   return "";
 }
@@ -78,13 +87,15 @@ class Writer {
       : reading_(*what.reading),
         selector_(what.reading, *what.query, what.fold),
         metric_(what.metric),
+        types_(metric_ == Metric::kCpu ? std::span<const SampleType>(kCpuTypes)
+                                       : std::span<const SampleType>(kSampleTypes)),
         whole_outside_(what.query->frames.only_under.empty()),
         sink_(*sink) {
     string("");  // The first is always empty.
   }
 
   void write() {
-    for (const SampleType& type : kSampleTypes) write_type(kSampleType, type.name, type.unit);
+    for (const SampleType& type : types_) write_type(kSampleType, type.name, type.unit);
     flush();
     name_program();
     const analyze::Tally& tally = reading_.accounts().tally();
@@ -230,12 +241,10 @@ class Writer {
   };
 
   void write_sample(const analyze::Row& row, const analyze::TallyOptions& options) {
-    int64_t values[std::size(kSampleTypes)];
-    bool any = false;
-    for (size_t i = 0; i < std::size(kSampleTypes); ++i) {
-      values[i] = static_cast<int64_t>(row.amounts.*kSampleTypes[i].member);
-      any |= values[i] != 0;
-    }
+    values_.clear();
+    for (const SampleType& type : types_)
+      values_.push_back(static_cast<int64_t>(row.amounts.*type.member));
+    bool any = std::ranges::any_of(values_, [](int64_t value) { return value != 0; });
     if (!any || !selector_.select(row, &shown_)) return;
     locate(row);
     const trace::Image& image = reading_.tables().image(row.image);
@@ -256,7 +265,7 @@ class Writer {
     {
       pbf_writer top = profile(), sample(top, kSample);
       sample.add_packed_uint64(1, location_ids_.begin(), location_ids_.end());
-      sample.add_packed_int64(2, std::begin(values), std::end(values));
+      sample.add_packed_int64(2, values_.begin(), values_.end());
       for (const Label& label : labels_) {
         pbf_writer pair(sample, 3);
         pair.add_int64(1, static_cast<int64_t>(label.key));
@@ -288,7 +297,8 @@ class Writer {
     const analyze::Window& window = reading_.accounts().window();
     uint64_t from = tables.time_ns(window.from_tick);
     uint64_t to = tables.time_ns(std::min(reading_.end_tick(), window.to_tick));
-    write_type(kPeriodType, "space", "bytes");
+    bool cpu = metric_ == Metric::kCpu;
+    write_type(kPeriodType, cpu ? "cpu" : "space", cpu ? "nanoseconds" : "bytes");
     uint64_t shown = string(sample_type_of(metric_));
     uint64_t comment =
         string(fmt::format("malloscope {}: {}", MSCOPE_VERSION, command_of(reading_)));
@@ -307,6 +317,7 @@ class Writer {
   analyze::Reading& reading_;
   analyze::RowSelector selector_;
   Metric metric_;
+  std::span<const SampleType> types_;
   bool whole_outside_;  // The query cuts no outer frames off.
   Sink& sink_;
   std::string buffer_;
@@ -324,6 +335,7 @@ class Writer {
   std::vector<FrameTable::Call> calls_;
   std::vector<uint64_t> location_ids_;
   std::vector<Label> labels_;
+  std::vector<int64_t> values_;
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <span>
+
 #include "output/exports.h"
 #include "output/json_writer.h"
 #include "output/words.h"
@@ -27,6 +29,7 @@ constexpr Profile kProfiles[] = {
     {Metric::kTemporary, "temporary allocations", "none"},
     {Metric::kCalls, "allocations and reallocations", "none"},
 };
+constexpr Profile kCpuProfile[] = {{Metric::kCpu, "CPU time", "nanoseconds"}};
 
 void write_profile(JsonWriter* json, const analyze::CallTree& tree, const Profile& profile) {
   const auto& nodes = tree.nodes();
@@ -63,8 +66,10 @@ Result<void> write_speedscope(const Export& what, Sink* sink) {
   json.member("$schema", "https://www.speedscope.app/file-format-schema.json");
   json.member("exporter", "malloscope " MSCOPE_VERSION);
   json.member("name", base_name(what.reading->path()));
-  for (size_t i = 0; i < std::size(kProfiles); ++i)
-    if (kProfiles[i].metric == what.metric) json.member("activeProfileIndex", i);
+  std::span<const Profile> profiles = kProfiles;
+  if (what.metric == Metric::kCpu) profiles = kCpuProfile;
+  for (size_t i = 0; i < profiles.size(); ++i)
+    if (profiles[i].metric == what.metric) json.member("activeProfileIndex", i);
   json.key("shared").begin_object();
   json.key("frames").begin_array();
   for (uint32_t i = 0; i < tree.symbols(); ++i) {
@@ -79,7 +84,7 @@ Result<void> write_speedscope(const Export& what, Sink* sink) {
   json.end();
   json.end();
   json.key("profiles").begin_array();
-  for (const Profile& profile : kProfiles) write_profile(&json, tree, profile);
+  for (const Profile& profile : profiles) write_profile(&json, tree, profile);
   json.end();
   json.end();
   return {};

@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include <memory>
+#include <span>
 #include <unordered_map>
 
 #include "output/igprof_table.h"
@@ -31,15 +32,6 @@ CREATE TABLE children (self_id INTEGER CONSTRAINT self_exists REFERENCES mainrow
 CREATE TABLE parents (self_id INTEGER CONSTRAINT self_exists REFERENCES mainrows(id),
   child_id INTEGER CONSTRAINT child_exists REFERENCES mainrows(id),
   to_child_count INTEGER, to_child_calls INTEGER, to_child_paths INTEGER, pct REAL);
-CREATE TABLE amounts (mainrow_id INTEGER PRIMARY KEY REFERENCES mainrows(id),
-  module TEXT, line INTEGER,
-  self_allocations INTEGER, self_reallocations INTEGER, self_allocated_bytes INTEGER,
-  self_live_bytes INTEGER, self_live_blocks INTEGER, self_peak_bytes INTEGER,
-  self_temporary INTEGER,
-  cumulative_allocations INTEGER, cumulative_reallocations INTEGER,
-  cumulative_allocated_bytes INTEGER, cumulative_live_bytes INTEGER,
-  cumulative_live_blocks INTEGER, cumulative_peak_bytes INTEGER, cumulative_temporary INTEGER);
-BEGIN;
 )";
 constexpr const char* kIndexes = R"(
 COMMIT;
@@ -48,6 +40,17 @@ CREATE UNIQUE INDEX symbolsIndex ON symbols (id);
 CREATE INDEX selfCountIndex ON mainrows(self_count);
 CREATE INDEX totalCountIndex ON mainrows(cumulative_count);
 )";
+
+// CREATE TABLE amounts (..., self_allocations INTEGER, ..., cumulative_allocations INTEGER, ...);
+std::string table_of_amounts(std::span<const AmountField> fields) {
+  std::string sql =
+      "CREATE TABLE amounts (mainrow_id INTEGER PRIMARY KEY REFERENCES mainrows(id), module TEXT, "
+      "line INTEGER";
+  for (const char* whose : {"self", "cumulative"})
+    for (const AmountField& field : fields)
+      sql += fmt::format(", {}_{} INTEGER", whose, field.name);
+  return sql + "); BEGIN;";
+}
 
 class Database {
  public:
@@ -124,11 +127,13 @@ Result<void> write_sqlite(const Export& what, Sink* sink) {
   };
   Database database;
   database.run(kTables);
+  const std::span<const AmountField> fields = amount_fields(what.metric);
+  database.run(table_of_amounts(fields).c_str());
   {
     Insert summary(&database, "summary", 4), files(&database, "files", 2),
         symbols(&database, "symbols", 3), mainrows(&database, "mainrows", 10),
         children(&database, "children", 6), parents(&database, "parents", 6),
-        all(&database, "amounts", 17);
+        all(&database, "amounts", 3 + 2 * static_cast<int>(fields.size()));
     summary(table.counter, table.total.count, table.total.calls, 1.0);
     // IgProf's files are those of libraries and programs, unless it knows better.
     std::unordered_map<std::string, uint64_t> file_ids;
@@ -151,8 +156,8 @@ Result<void> write_sqlite(const Export& what, Sink* sink) {
       all.bind(rank);
       all.bind(row.symbol->module);
       all.bind(static_cast<uint64_t>(std::max(0, row.symbol->line)));
-      for (const AmountField& field : kAmountFields) all.bind(row.all_self.*field.member);
-      for (const AmountField& field : kAmountFields) all.bind(row.all_cumulative.*field.member);
+      for (const AmountField& field : fields) all.bind(row.all_self.*field.member);
+      for (const AmountField& field : fields) all.bind(row.all_cumulative.*field.member);
       all.finish();
     }
   }

@@ -10,8 +10,10 @@ namespace malloscope::output {
 
 using Layout = JsonWriter::Layout;
 
-static void write_amounts(JsonWriter* json, const analyze::Amounts& amounts) {
-  for (const AmountField& field : kAmountFields) json->member(field.name, amounts.*field.member);
+static void write_amounts(JsonWriter* json, analyze::Metric metric,
+                          const analyze::Amounts& amounts) {
+  for (const AmountField& field : amount_fields(metric))
+    json->member(field.name, amounts.*field.member);
 }
 
 static void write_text(JsonWriter* json, const char* key, const std::string& text) {
@@ -25,7 +27,7 @@ Result<void> write_tree_json(const Export& what, Sink* sink) {
   json.begin_object();
   write_json_preamble(*what.reading, &json);
   json.key("totals").begin_object(Layout::kLine);
-  write_amounts(&json, tree.total());
+  write_amounts(&json, what.metric, tree.total());
   json.end();
   json.key("symbols").begin_array();
   for (uint32_t i = 0; i < tree.symbols(); ++i) {
@@ -48,7 +50,7 @@ Result<void> write_tree_json(const Export& what, Sink* sink) {
     n == analyze::CallTree::kRoot ? json.null() : json.value(node.parent);
     json.key("symbol");
     n == analyze::CallTree::kRoot ? json.null() : json.value(static_cast<uint32_t>(node.symbol));
-    if (!is_empty(tree.self(n))) write_amounts(&json, tree.self(n));
+    if (!is_empty(tree.self(n))) write_amounts(&json, what.metric, tree.self(n));
     json.end();
   }
   json.end();

@@ -21,6 +21,11 @@ FileRows::FileRows(const Context& context, size_t most) : context_(context) {
   Explorer& explorer = context.explorer;
   question_ = *Explorer::Question::make(context.names, analyze::Metric::kPeak);
   amounts_ = *explorer.amounts(question_, Explorer::Wanted::kAll, [](std::string_view, double) {});
+  auto cpu = *Explorer::Question::make(context.names, analyze::Metric::kCpu);
+  if (analyze::has_cpu(explorer.reading().tables()))
+    if (auto found =
+            explorer.amounts(cpu, Explorer::Wanted::kMetric, [](std::string_view, double) {}))
+      cpu_ = *found;
   tree_ = explorer.tree(question_);
   sites_ = explorer.groups(question_, analyze::By::kSite);
   keep(most);
@@ -31,13 +36,15 @@ void FileRows::keep(size_t most) {
   size_t all = explorer.rows().size();
   // A stack's weight is its largest share of anything.
   std::vector<float> weight(all);
-  for (const std::vector<uint64_t>& amounts : amounts_->counted) {
+  auto weigh = [&](const std::vector<uint64_t>& amounts) {
     double sum = 0;
     for (uint64_t amount : amounts) sum += static_cast<double>(amount);
     for (size_t row = 0; sum > 0 && row < all; ++row)
       weight[row] =
           std::max(weight[row], static_cast<float>(static_cast<double>(amounts[row]) / sum));
-  }
+  };
+  for (const std::vector<uint64_t>& amounts : amounts_->counted) weigh(amounts);
+  if (cpu_) weigh(cpu_->timed);
   std::vector<uint32_t> order(all);
   std::iota(order.begin(), order.end(), 0u);
   kept_ = std::min(most, all);
@@ -89,6 +96,15 @@ void FileRows::keep(size_t most) {
   }
 }
 
+size_t FileRows::sites() const {
+  std::vector<bool> has_blocks(sites_->groups.size());
+  for (size_t row = 0; row < sites_->group_of_row.size(); ++row)
+    if (uint32_t site = sites_->group_of_row[row];
+        site != Explorer::kNobody && !context_.explorer.is_of_cpu(row))
+      has_blocks[site] = true;
+  return static_cast<size_t>(std::ranges::count(has_blocks, true));
+}
+
 std::string FileRows::tree() const {
   Columns columns;
   const FunctionTree& calls = *tree_->tree;
@@ -117,12 +133,14 @@ std::string FileRows::tree() const {
   columns.add("row_image", row_image);
   constexpr const char* kNames[] = {"allocations", "reallocations", "temporary", "allocated",
                                     "live",        "live_blocks",   "peak"};
-  for (size_t i = 0; i < IndexSums::kAmounts; ++i) {
+  auto add = [&](const char* name, const std::vector<uint64_t>& amounts) {
     std::vector<double> sums(rows_.size());
     for (size_t row = 0; row < file_row_of_row_.size(); ++row)
-      sums[file_row_of_row_[row]] += static_cast<double>(amounts_->counted[i][row]);
-    columns.add(kNames[i], sums);
-  }
+      sums[file_row_of_row_[row]] += static_cast<double>(amounts[row]);
+    columns.add(name, sums);
+  };
+  for (size_t i = 0; i < IndexSums::kAmounts; ++i) add(kNames[i], amounts_->counted[i]);
+  if (cpu_) add("cpu", cpu_->timed);
   return columns.finish([&](output::JsonWriter* json) {
     NamesWriter names(json, "symbols");
     for (uint32_t id : symbols) names.add(id, analyze::named(calls.symbol(analyze::SymbolId{id})));
@@ -146,6 +164,7 @@ std::optional<std::string> FileRows::slices(uint32_t count, size_t most_entries)
   struct Change {
     uint64_t allocations = 0, reallocations = 0, temporary = 0, allocated = 0;
     int64_t live = 0, live_blocks = 0;
+    uint64_t cpu = 0;
   };
   std::vector<Change> changes(rows_.size());
   std::vector<bool> is_touched(rows_.size());
@@ -153,17 +172,26 @@ std::optional<std::string> FileRows::slices(uint32_t count, size_t most_entries)
   std::vector<uint32_t> first, row;
   std::vector<int64_t> allocations, reallocations, temporary, live_blocks;
   std::vector<double> allocated, live;
+  std::vector<double> cpu;
   const uint32_t width = analyze::kSlices / count;
+  struct Used {
+    uint32_t row;
+    uint64_t nanoseconds;
+  };
+  std::vector<std::vector<Used>> used(count);
+  explorer.for_each_sample([&](uint32_t of, uint32_t slice, uint64_t nanoseconds) {
+    used[slice / width].push_back({file_row_of_row_[of], nanoseconds});
+  });
+  auto touch = [&](uint32_t to) -> Change& {
+    if (!is_touched[to]) touched.push_back(to);
+    is_touched[to] = true;
+    return changes[to];
+  };
   for (uint32_t slice = 0; slice < count; ++slice) {
     first.push_back(static_cast<uint32_t>(row.size()));
     bool known = explorer.for_each_change(slice * width, (slice + 1) * width,
                                           [&](size_t of, const analyze::IndexEntry& entry) {
-                                            uint32_t to = file_row_of_row_[of];
-                                            if (!is_touched[to]) {
-                                              is_touched[to] = true;
-                                              touched.push_back(to);
-                                            }
-                                            Change& change = changes[to];
+                                            Change& change = touch(file_row_of_row_[of]);
                                             change.allocations += entry.allocations;
                                             change.reallocations += entry.reallocations;
                                             change.temporary += entry.temporary;
@@ -171,6 +199,7 @@ std::optional<std::string> FileRows::slices(uint32_t count, size_t most_entries)
                                             change.live += entry.live_bytes;
                                             change.live_blocks += entry.live_blocks;
                                           });
+    for (const Used& some : used[slice]) touch(some.row).cpu += some.nanoseconds;
     if (!known || row.size() + touched.size() > most_entries) return std::nullopt;
     std::ranges::sort(touched);
     for (uint32_t to : touched) {
@@ -182,6 +211,7 @@ std::optional<std::string> FileRows::slices(uint32_t count, size_t most_entries)
       allocated.push_back(static_cast<double>(change.allocated));
       live.push_back(static_cast<double>(change.live));
       live_blocks.push_back(change.live_blocks);
+      cpu.push_back(static_cast<double>(change.cpu));
       changes[to] = {};
       is_touched[to] = false;
     }
@@ -209,6 +239,7 @@ std::optional<std::string> FileRows::slices(uint32_t count, size_t most_entries)
   columns.add("allocated", allocated);
   columns.add("live", live);
   columns.add_numbers("live_blocks", live_blocks);
+  if (cpu_) columns.add("cpu", cpu);
   return columns.finish([&](output::JsonWriter* json) { json->member("slices", count); });
 }
 
@@ -219,10 +250,14 @@ std::vector<uint32_t> heaviest_sites(const Context& context, size_t most) {
       *explorer.amounts(question, Explorer::Wanted::kAll, [](std::string_view, double) {});
   Explorer::Grouping groups = explorer.groups(question, analyze::By::kSite);
   std::vector<std::pair<uint64_t, uint32_t>> sites(groups->groups.size());
+  std::vector<bool> has_blocks(sites.size());
   for (uint32_t i = 0; i < sites.size(); ++i) sites[i].second = i;
   for (size_t row = 0; row < groups->group_of_row.size(); ++row)
-    if (uint32_t site = groups->group_of_row[row]; site != Explorer::kNobody)
+    if (uint32_t site = groups->group_of_row[row]; site != Explorer::kNobody) {
       sites[site].first += amounts->counted[IndexSums::kPeakBytes][row];
+      if (!explorer.is_of_cpu(row)) has_blocks[site] = true;
+    }
+  std::erase_if(sites, [&](const auto& site) { return !has_blocks[site.second]; });
   std::ranges::stable_sort(sites, [](auto& a, auto& b) { return a.first > b.first; });
   std::vector<uint32_t> found;
   for (size_t i = 0; i < std::min(most, sites.size()); ++i) found.push_back(sites[i].second);

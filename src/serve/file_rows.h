@@ -20,7 +20,7 @@ class FileRows {
 
   size_t rows() const { return rows_.size(); }
   size_t stacks_kept() const { return kept_; }
-  size_t sites() const { return sites_->groups.size(); }
+  size_t sites() const;  // That have blocks.
   size_t stacks_folded() const { return folded_; }
 
   // As columns (docs/viewer_api.md, "The self-contained file").
@@ -38,7 +38,7 @@ class FileRows {
 
   const Context& context_;
   analyze::Explorer::Question question_;
-  analyze::Explorer::Amounting amounts_;
+  analyze::Explorer::Amounting amounts_, cpu_;  // The latter may be null.
   analyze::Explorer::Treeing tree_;
   analyze::Explorer::Grouping sites_;
   size_t kept_ = 0, folded_ = 0;

@@ -202,7 +202,12 @@ class Maker {
   // Empty: it is more than `most_bytes`.
   Result<std::string> comparison(size_t most_nodes, size_t most_sites, uint64_t most_bytes) const {
     std::string parts;
-    for (std::string metric : {"peak", "live", "allocated", "allocations", "calls", "temporary"}) {
+    std::vector<std::string> metrics = {"peak",        "live",  "allocated",
+                                        "allocations", "calls", "temporary"};
+    if (analyze::has_cpu(context_.explorer.reading().tables()) &&
+        analyze::has_cpu(context_.comparison->before().reading().tables()))
+      metrics.emplace_back("cpu");
+    for (const std::string& metric : metrics) {
       auto asked = [&](size_t most) {
         return Parameters{{"metric", metric}, {"base", "1"}, {"most", std::to_string(most)}};
       };

@@ -86,25 +86,29 @@ Result<void> list_report(const Context& context, const Explorer::Question& quest
   query.tally.by_thread |= by == By::kThread;
   query.tally.by_phase |= by == By::kPhase;
   query.tally.by_size |= by == By::kSize;
+  auto add = [&](analyze::Reading* reading) {
+    analyze::RowGroups groups(reading, query, by);
+    analyze::DistinctStacks stacks(reading->accounts().tally().options());
+    reading->for_each_row([&](const analyze::Row& row) {
+      std::optional<size_t> group = groups.of(row);
+      if (!group) return;
+      if (*group >= listed->rows.size()) listed->rows.resize(*group + 1);
+      listed->rows[*group].amounts += row.amounts;
+      listed->rows[*group].stacks +=
+          value(row.amounts, question.metric) > 0 && stacks.is_new(*group, row);
+      listed->total += row.amounts;
+    });
+    std::vector<analyze::RowGroups::Group> named = groups.take();
+    for (uint32_t i = 0; i < listed->rows.size(); ++i) {
+      listed->rows[i].id = i;
+      listed->rows[i].name = plain_name(named[i].name);
+    }
+  };
+  if (query.tally.cpu && context.explorer.with_cpu(query, add)) return {};
   auto progress = [&](double share) { job->show("reading events", share); };
   auto reading = analyze::Reading::open(context.path, query, {progress, {}, {}});
   if (!reading) return std::unexpected(reading.error());
-  analyze::RowGroups groups(reading->get(), query, by);
-  analyze::DistinctStacks stacks((*reading)->accounts().tally().options());
-  (*reading)->for_each_row([&](const analyze::Row& row) {
-    std::optional<size_t> group = groups.of(row);
-    if (!group) return;
-    if (*group >= listed->rows.size()) listed->rows.resize(*group + 1);
-    listed->rows[*group].amounts += row.amounts;
-    listed->rows[*group].stacks +=
-        value(row.amounts, question.metric) > 0 && stacks.is_new(*group, row);
-    listed->total += row.amounts;
-  });
-  std::vector<analyze::RowGroups::Group> named = groups.take();
-  for (uint32_t i = 0; i < listed->rows.size(); ++i) {
-    listed->rows[i].id = i;
-    listed->rows[i].name = plain_name(named[i].name);
-  }
+  add(reading->get());
   return {};
 }
 
@@ -156,6 +160,10 @@ static Result<Listed> list_own(const Context& context, const Parameters& paramet
   Listed listed;
   auto progress = [&](std::string_view what, double share) { job->show(what, share); };
   Explorer& explorer = context.explorer;
+  if (Result<void> good = suits(question.metric, by, question.query); !good)
+    return std::unexpected(good.error());
+  if (Result<void> there = recorded(question.metric, explorer.reading()); !there)
+    return std::unexpected(there.error());
   if (by == By::kThread || by == By::kPhase || by == By::kSize) {
     if (Result<void> good = list_report(context, question, by, job, &listed); !good)
       return std::unexpected(good.error());

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 
 #include "analyze/index_curves.h"
@@ -49,13 +50,16 @@ Result<std::string> sites_answer(const Context& context, const Parameters& param
   };
   using Row = Listed::Row;
   column("value", [&](const Row& r) { return value(r.amounts, question->metric); });
-  column("allocations", [](const Row& r) { return r.amounts.allocations; });
-  column("reallocations", [](const Row& r) { return r.amounts.reallocations; });
-  column("allocated", [](const Row& r) { return r.amounts.allocated_bytes; });
-  column("live", [](const Row& r) { return r.amounts.live_bytes; });
-  column("live_blocks", [](const Row& r) { return r.amounts.live_blocks; });
-  column("peak", [](const Row& r) { return r.amounts.peak_bytes; });
-  column("temporary", [](const Row& r) { return r.amounts.temporary; });
+  bool of_blocks = question->metric != analyze::Metric::kCpu;
+  if (of_blocks) {
+    column("allocations", [](const Row& r) { return r.amounts.allocations; });
+    column("reallocations", [](const Row& r) { return r.amounts.reallocations; });
+    column("allocated", [](const Row& r) { return r.amounts.allocated_bytes; });
+    column("live", [](const Row& r) { return r.amounts.live_bytes; });
+    column("live_blocks", [](const Row& r) { return r.amounts.live_blocks; });
+    column("peak", [](const Row& r) { return r.amounts.peak_bytes; });
+    column("temporary", [](const Row& r) { return r.amounts.temporary; });
+  }
   column("stacks", [](const Row& r) { return r.stacks; });
   if (by->second == By::kFunction) column("cumulative", [](const Row& r) { return r.cumulative; });
   if (listed->compared)
@@ -66,15 +70,17 @@ Result<std::string> sites_answer(const Context& context, const Parameters& param
     json->member("rows", listed->rows.size());
     json->member("left_out", left_out);
     json->member("total", value(listed->total, question->metric));
-    json->key("totals").begin_object();
-    json->member("allocations", listed->total.allocations);
-    json->member("reallocations", listed->total.reallocations);
-    json->member("allocated_bytes", listed->total.allocated_bytes);
-    json->member("live_bytes", listed->total.live_bytes);
-    json->member("live_blocks", listed->total.live_blocks);
-    json->member("peak_bytes", listed->total.peak_bytes);
-    json->member("temporary", listed->total.temporary);
-    json->end();
+    if (of_blocks) {
+      json->key("totals").begin_object();
+      json->member("allocations", listed->total.allocations);
+      json->member("reallocations", listed->total.reallocations);
+      json->member("allocated_bytes", listed->total.allocated_bytes);
+      json->member("live_bytes", listed->total.live_bytes);
+      json->member("live_blocks", listed->total.live_blocks);
+      json->member("peak_bytes", listed->total.peak_bytes);
+      json->member("temporary", listed->total.temporary);
+      json->end();
+    }
     NamesWriter names(json, "names");
     for (const Row& row : listed->rows) names.add(row.id, row.name);
     names.finish();
@@ -99,27 +105,35 @@ Result<std::string> sparks_answer(const Context& context, const Parameters& para
   }
   Explorer& explorer = context.explorer;
   Explorer::Grouping groups = explorer.groups(*question, By::kSite);
-  std::shared_ptr<const analyze::IndexCurves> curves;
-  if (explorer.has_curves(*question)) {
+  auto line_of_row = [&](size_t row) {
+    uint32_t group = groups->group_of_row[row];
+    return group == Explorer::kNobody ? group : place_of[group];
+  };
+  std::vector<double> sparks;
+  auto part = [](size_t k) { return k * analyze::kSlices / kSparks; };
+  if (question->metric == analyze::Metric::kCpu) {
+    std::vector<double> course = explorer.cpu_course(*question, ids.size(), line_of_row);
+    for (size_t i = 0; i < course.size() / analyze::kSlices; ++i)
+      for (size_t k = 0; k < kSparks; ++k) {
+        auto slice = course.begin() + static_cast<ptrdiff_t>(i * analyze::kSlices);
+        sparks.push_back(std::accumulate(slice + static_cast<ptrdiff_t>(part(k)),
+                                         slice + static_cast<ptrdiff_t>(part(k + 1)), 0.0));
+      }
+  } else if (explorer.has_curves(*question)) {
     std::string by = "sparks";
     for (uint32_t id : ids) by += fmt::format(" {}", id);
-    Explorer::CurvesQuestion asked =
-        explorer.ask_curves(*question, by, ids.size(), [&](size_t row) {
-          uint32_t group = groups->group_of_row[row];
-          return group == Explorer::kNobody ? group : place_of[group];
-        });
+    Explorer::CurvesQuestion asked = explorer.ask_curves(*question, by, ids.size(), line_of_row);
     context.let_others();
-    curves = explorer.curves(asked);
+    std::shared_ptr<const analyze::IndexCurves> curves = explorer.curves(asked);
+    for (size_t i = 0; curves && i < ids.size(); ++i)
+      for (size_t k = 0; k < kSparks; ++k) {
+        // The highest of its part, so that no peak is lost.
+        const uint64_t* curve = curves->of(i);
+        sparks.push_back(
+            static_cast<double>(*std::max_element(curve + part(k), curve + part(k + 1))));
+      }
   }
-  std::vector<double> sparks;
-  for (size_t i = 0; curves && i < ids.size(); ++i)
-    for (size_t k = 0; k < kSparks; ++k) {
-      // The highest of its part, so that no peak is lost.
-      const uint64_t* curve = curves->of(i);
-      size_t from = k * analyze::kSlices / kSparks, to = (k + 1) * analyze::kSlices / kSparks;
-      sparks.push_back(static_cast<double>(*std::max_element(curve + from, curve + to)));
-    }
-  if (!curves) ids.clear();
+  if (sparks.empty()) ids.clear();
   Columns columns;
   columns.add("id", ids);
   columns.add("spark", sparks);
@@ -180,10 +194,12 @@ Result<std::string> stacks_answer(const Context& context, const Parameters& para
     Amounts of = (*amounts)->at(rows[i], question->metric);
     json.begin_object();
     json.member("value", amount(rows[i]));
-    json.member("allocations", of.allocations);
-    json.member("allocated", of.allocated_bytes);
-    json.member("live", of.live_bytes);
-    json.member("peak", of.peak_bytes);
+    if (question->metric != analyze::Metric::kCpu) {
+      json.member("allocations", of.allocations);
+      json.member("allocated", of.allocated_bytes);
+      json.member("live", of.live_bytes);
+      json.member("peak", of.peak_bytes);
+    }
     json.key("frames");
     write_stack(names.stack(id.image, id.stack, analyze::StrandId::kNone), &json);
     json.end();

@@ -184,6 +184,9 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
 
   const trace::Tables& tables = explorer.reading().tables();
   bool all = Explorer::is_about_all(*question);
+  std::vector<double> cpu;  // Not of blocks of some size or type, which have none.
+  if (suits(analyze::Metric::kCpu, By::kSite, question->query))
+    cpu = explorer.cpu_course(*question, 1, [](size_t) { return 0; });
   std::shared_ptr<const IndexCurves> curves;
   Layers layers;
   if (!all || by != "none") {
@@ -223,6 +226,7 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
   columns.add("rss", rss);
   columns.add("vm_time", vm_time);
   columns.add("vm_size", vm);
+  if (!cpu.empty()) columns.add("cpu", cpu);
   if (by != "none") {
     std::vector<double> group_live;
     for (const std::vector<double>& layer : layers.live)

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <set>
 
+#include "analyze/cpu_samples.h"
+#include "analyze/cpu_summary.h"
 #include "analyze/numbers.h"
 #include "analyze/view.h"
 #include "output/losses.h"
@@ -43,7 +45,13 @@ class Overview {
         peak_(reading_.accounts().peak()) {}
 
   std::vector<Line> lines() {
-    if (totals_.allocations == 0) return {};
+    if (totals_.allocations > 0) blocks();
+    if (analyze::has_cpu(tables_)) cpu();
+    return std::move(lines_);
+  }
+
+ private:
+  void blocks() {
     std::string lasted = duration_text(tables_.time_ns(reading_.end_tick()));
     say(fmt::format("The heap was highest, {}, {} after the recording began (of {}).",
                     bytes_text(peak_.bytes), duration_text(tables_.time_ns(peak_.tick)), lasted),
@@ -81,10 +89,19 @@ class Overview {
                       bytes_text(totals_.mappings.mapped_bytes),
                       bytes_text(totals_.mappings.unmapped_bytes)),
           {{"view", "more"}, {"answer", "mappings"}});
-    return std::move(lines_);
   }
 
- private:
+  void cpu() {
+    analyze::CpuSum sum = analyze::cpu_sum(reading_);
+    analyze::CpuFunction most = analyze::heaviest_function(&reading_);
+    say(fmt::format("{} of CPU time were used{}.", duration_text(sum.nanoseconds),
+                    most.name.empty()
+                        ? ""
+                        : fmt::format(", most in {} ({})", symbols::short_name(most.name),
+                                      percent_text(most.nanoseconds, sum.nanoseconds))),
+        {{"view", "flame"}, {"metric", "cpu"}});
+  }
+
   void say(std::string text, std::vector<std::pair<std::string, std::string>> to) {
     lines_.push_back({std::move(text), std::move(to)});
   }
@@ -239,7 +256,7 @@ void write_trace_members(const Context& context, output::JsonWriter* json) {
   json->member("stacks", stacks);
   json->key("metrics").begin_array(Layout::kLine);
   for (const auto& [name, metric] : analyze::metrics())
-    if (metric != Metric::kAllocatorTime || tables.header.has_call_times()) json->value(name);
+    if (recorded(metric, reading)) json->value(name);
   json->value("leaked");
   json->end();
   json->key("metric_help").begin_object();
@@ -265,6 +282,7 @@ void write_trace_members(const Context& context, output::JsonWriter* json) {
   json->member("source", !context.source_folders.empty());
   json->member("free_stacks", tables.header.has_free_stacks());
   json->member("call_times", tables.header.has_call_times());
+  json->member("cpu", analyze::has_cpu(tables));
   json->end();
 }
 

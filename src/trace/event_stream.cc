@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "trace/cpu_stacks.h"
 #include "trace/file_reader.h"
 #include "trace/merge.h"
 #include "trace/whole_chunks.h"
@@ -353,6 +354,7 @@ class Stream {
       if (raw(sample.thread) > owner->threads.size()) sample.thread = ThreadId::kNone;
     }
     std::ranges::stable_sort(owner->cpu, {}, &CpuSample::tick);
+    name_cpu_stacks(owner);
   }
   static void name_mark(const Image& owner, wire::Event* event) {
     uint64_t number = std::exchange(event->size, 0);

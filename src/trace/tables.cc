@@ -12,6 +12,10 @@
 
 namespace malloscope::trace {
 
+bool is_recorder(std::string_view module_path) {
+  return module_path.substr(module_path.rfind('/') + 1).starts_with("libmalloscope");
+}
+
 std::optional<unsigned> Header::sample_setting() const {
   constexpr std::string_view kKey = "sample=";
   for (const std::string& setting : settings) {
@@ -133,6 +137,18 @@ bool StackTable::define(StackId id, StackId owner, uint32_t kept, uint32_t gener
   defined_[number] = true;
   flags_[number] = static_cast<uint8_t>(flags);
   return true;
+}
+
+StackId StackTable::add_of_cpu(StackNode innermost, uint32_t flags) {
+  uint32_t number = std::max(bound(), 1u);
+  first_of_cpu_ = std::min(first_of_cpu_, number);
+  tops_.grow_to(number + 1);
+  flags_.grow_to(number + 1);
+  tops_[number] = innermost;
+  flags_[number] = static_cast<uint8_t>(flags);
+  defined_.resize(number + size_t{1});
+  defined_[number] = true;
+  return StackId{number};
 }
 
 void StackTable::frames(StackId id, std::vector<uint64_t>* innermost_first) const {

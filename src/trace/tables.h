@@ -28,6 +28,9 @@ struct Module {
   std::string build_id;  // Lower-case hexadecimal, or empty.
 };
 
+// Whether it is the recorder's own library.
+bool is_recorder(std::string_view module_path);
+
 // A place in the tree of an image's stacks: a return address reached by the way that its
 // outer nodes tell. 0 is the root, above the outermost frames.
 enum class StackNode : uint32_t { kRoot = 0 };
@@ -61,6 +64,11 @@ class StackTable {
 
   // Return addresses, innermost first; the top bit is wire::kInterrupted. Empty if not defined.
   void frames(StackId id, std::vector<uint64_t>* innermost_first) const;
+
+  // A stack that samples of CPU time have, with an id of its own behind all that were defined: it
+  // begins at `innermost`. To be called when all are. See cpu_stacks.h.
+  StackId add_of_cpu(StackNode innermost, uint32_t flags);
+  bool is_of_cpu(StackId id) const { return raw(id) >= first_of_cpu_; }
 
   // Defined ids are among 1 ... bound() - 1.
   uint32_t bound() const { return static_cast<uint32_t>(tops_.size()); }
@@ -118,6 +126,7 @@ class StackTable {
   std::vector<StackNode> places_;      // Open addressing, by the hash of the way to a node ...
   Pieces<uint32_t> hashes_;            // ... which is kept for every node.
   uint64_t count_ = 0;
+  uint32_t first_of_cpu_ = UINT32_MAX;
 };
 
 struct Thread {
@@ -153,7 +162,7 @@ struct CpuSample {
   uint64_t tick = 0;
   uint64_t nanoseconds = 0;
   ThreadId thread = ThreadId::kNone;
-  StackId stack = StackId::kNone;  // kNone: nobody knows where.
+  StackId stack = StackId::kNone;  // StackTable::is_of_cpu, or kNone: nobody knows where.
 };
 
 struct Image {

@@ -15,6 +15,7 @@ const fields: Record<string, string> = {
   "max-size": "the size to",
   from: "the begin of the range",
   to: "the end of the range",
+  metric: "the metric",
 };
 const names = Object.keys(fields).join("|");
 

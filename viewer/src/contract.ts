@@ -99,7 +99,7 @@ export interface Trace extends TraceHead {
   phase_names?: string[];
   marks?: Mark[];
   marks_left_out?: number;
-  has?: { replay?: boolean; access?: boolean; free_stacks?: boolean; call_times?: boolean; source?: boolean };
+  has?: { replay?: boolean; access?: boolean; free_stacks?: boolean; call_times?: boolean; cpu?: boolean; source?: boolean };
 }
 
 export interface Job {
@@ -123,6 +123,7 @@ export interface Timeline {
   rss: Float64Array;
   vm_time: Float64Array;
   vm_size: Float64Array; // From its time on, until the next.
+  cpu: Float64Array; // Nanoseconds of CPU time in each slice; none if nobody knows.
   group_live: Float64Array;
 }
 

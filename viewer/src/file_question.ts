@@ -7,7 +7,8 @@ import { makePattern } from "./pattern";
 import { StackText } from "./stack_text";
 import { tenthsOf } from "./state";
 
-export const amountNames = [
+// Of blocks; and of CPU time, if it was recorded.
+export const blockAmounts = [
   "allocations",
   "reallocations",
   "allocated",
@@ -16,6 +17,7 @@ export const amountNames = [
   "peak",
   "temporary",
 ] as const;
+export const amountNames = [...blockAmounts, "cpu"] as const;
 export type AmountName = (typeof amountNames)[number];
 
 // Slices, from the first to before the end.
@@ -48,6 +50,7 @@ const metrics: Record<string, { unit: Unit; parts: AmountName[] }> = {
   allocations: { unit: "count", parts: ["allocations"] },
   calls: { unit: "count", parts: ["allocations", "reallocations"] },
   temporary: { unit: "count", parts: ["temporary"] },
+  cpu: { unit: "ns", parts: ["cpu"] },
 };
 
 export function notHere(what: string, instead = ""): Error {

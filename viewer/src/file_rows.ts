@@ -54,6 +54,7 @@ export class FileRows {
     const places = new Map((this.sites.id ?? []).map((id, place) => [id, place]));
     this.site = Int32Array.from(sites, (id) => places.get(id) ?? -1);
     for (const name of amountNames) {
+      if (name === "cpu" && !tree.column(name)) continue;
       const amounts = tree.numbers(name);
       if (amounts.length !== rows || !amounts.every(Number.isFinite)) throw bad(`amounts of ${name} are missing`);
       this.whole.set(name, amounts);
@@ -76,7 +77,7 @@ export class FileRows {
     if (this.first[0] !== 0 || this.first[count] !== entries) throw bad("entries are missing");
     if (this.row.some((row) => row >= this.count)) throw bad("an entry is of no row");
     for (const name of amountNames) {
-      if (name === "peak") continue;
+      if (name === "peak" || !this.whole.has(name)) continue;
       const column = slices.column(name);
       if (column?.length !== entries) throw bad(`changes of ${name} are missing`);
       if (column instanceof Float64Array && !column.every(Number.isFinite)) throw bad(`${name} has no number`);
@@ -96,9 +97,10 @@ export class FileRows {
         sum[row![i]!]! -= blocks![i]!;
   }
 
-  // By row: what happened in the range; what is live, at its end. The peak is known of the whole time only.
+  // By row: what happened in the range; what is live, at its end. The peak is known of the whole time only,
+  // CPU time if it was recorded.
   amount(name: AmountName, range: Range): Float64Array | null {
-    if (range.whole) return this.whole.get(name)!;
+    if (range.whole) return this.whole.get(name) ?? null;
     const changes = this.change.get(name);
     if (!changes) return null;
     const first = name === "live" || name === "live_blocks" ? 0 : range.first;
@@ -125,8 +127,8 @@ export class FileRows {
 
   // Every change of a slice, for whoever follows the time.
   eachChange(name: AmountName, slice: number, visit: (row: number, change: number) => void): void {
-    const changes = this.change.get(name)!;
-    for (let i = this.first[slice]!; i < this.first[slice + 1]!; ++i) visit(this.row[i]!, changes[i]!);
+    const changes = this.change.get(name) ?? [];
+    for (let i = this.first[slice]!; i < this.first[slice + 1]!; ++i) visit(this.row[i]!, changes[i] ?? 0);
   }
 
   // How many stacks a row stands for.

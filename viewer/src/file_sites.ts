@@ -3,7 +3,7 @@
 // the slices of time; and the stacks of one site.
 
 import { type Frame, type Names, type Sites, type Sparks, type Stacks, kOthers } from "./contract";
-import { type FileQuestion, amountNames, notHere } from "./file_question";
+import { type FileQuestion, blockAmounts, notHere } from "./file_question";
 import { type FileRows, wholeName } from "./file_rows";
 import { type CallTree, hiddenSymbol, nodeValues } from "./file_tree";
 import { matchesAny } from "./pattern";
@@ -100,7 +100,8 @@ export function sitesOf(asked: Asked, by: string, most: number | null): Sites {
   };
   const byRow = rows.value(question.parts, question.range);
   const value = column("value", byRow);
-  for (const name of amountNames) {
+  // CPU time is not that of blocks.
+  for (const name of question.metric === "cpu" ? [] : blockAmounts) {
     const amount = rows.amount(name, question.range);
     if (!amount) continue;
     const key = ["allocated", "live", "peak"].includes(name) ? `${name}_bytes` : name;
@@ -213,7 +214,8 @@ export function namesOf(frames: Frame[]): Names {
   };
 }
 
-// How the heaviest sites went through the whole time, at the ends of slices: the highest of each part.
+// How the heaviest sites went through the whole time, at the ends of slices: the highest of each part. Of
+// CPU time, what was used in each part.
 export function sparksOf(asked: Asked): Sparks {
   const { rows } = asked;
   const points = Math.min(mostSparks, rows.slices);
@@ -227,6 +229,13 @@ export function sparksOf(asked: Asked): Sparks {
   const spark = new Float64Array(many * points),
     live = new Float64Array(many);
   for (let slice = 0; slice < rows.slices; ++slice) {
+    if (asked.question.metric === "cpu") {
+      const at = Math.floor((slice * points) / rows.slices);
+      rows.eachChange("cpu", slice, (row, used) => {
+        if (line[row]! >= 0) spark[line[row]! * points + at]! += used;
+      });
+      continue;
+    }
     rows.eachChange("live", slice, (row, change) => {
       if (line[row]! >= 0) live[line[row]!]! += change;
     });
@@ -262,9 +271,13 @@ export function stacksOf(asked: Asked, site: number): Stacks {
     left_out: Math.max(0, found.length - mostStacks),
     stacks: found.slice(0, mostStacks).map((row) => ({
       value: value[row]!,
-      allocations: rows.amount("allocations", question.range)![row]!,
-      live: rows.amount("live", question.range)![row]!,
-      ...(question.range.whole ? { peak: rows.amount("peak", question.range)![row]! } : {}),
+      ...(question.metric === "cpu"
+        ? {}
+        : {
+            allocations: rows.amount("allocations", question.range)![row]!,
+            live: rows.amount("live", question.range)![row]!,
+            ...(question.range.whole ? { peak: rows.amount("peak", question.range)![row]! } : {}),
+          }),
       frames: frames(row),
     })),
   };

@@ -49,6 +49,7 @@ export function timelineOf(asked: Asked, by: string, trace: Trace): Timeline {
     rss: nothing,
     vm_time: nothing,
     vm_size: nothing,
+    cpu: nothing, // Slices may be shorter than what a sample stands for.
     ...layers,
   };
 }

@@ -71,6 +71,7 @@ const metricTitles: Record<string, MetricWords> = {
   lifetime: { title: "Sum of lifetimes", short: "lifetimes", says: "how long blocks live: the sum over all of them" },
   overhead: { title: "Overhead", says: "what the allocator adds to what was asked for" },
   "allocator-time": { title: "Allocator time", says: "time inside the allocator's calls" },
+  cpu: { title: "CPU time", short: "CPU", says: "time that threads have computed" },
 };
 
 export function metricWords(metric: string): MetricWords {

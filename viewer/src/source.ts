@@ -89,6 +89,7 @@ export function timelineOf(columns: Columns): c.Timeline {
     rss: numbers("rss"),
     vm_time: numbers("vm_time"),
     vm_size: numbers("vm_size"),
+    cpu: numbers("cpu"),
     group_live: numbers("group_live"),
   };
 }

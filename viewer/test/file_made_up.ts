@@ -15,6 +15,7 @@ export const amounts = [
   "live_blocks",
   "peak",
   "temporary",
+  "cpu",
 ] as const;
 export type Amount = (typeof amounts)[number];
 
@@ -173,6 +174,7 @@ export function partsOf(made: MadeUp): Parts {
       allocated: Float64Array.from(of("allocated")),
       live: Float64Array.from(of("live")),
       live_blocks: Int32Array.from(of("live_blocks")),
+      cpu: Float64Array.from(of("cpu")),
     },
   );
   return { tree, slices };

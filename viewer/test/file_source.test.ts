@@ -23,7 +23,7 @@ test("tables add up, however they are grouped", async () => {
   for (const by of ["site", "function", "file", "module"])
     for (const most of [null, 3]) {
       const sites = await source.sites(question("metric=live"), by, most);
-      for (const amount of amounts) {
+      for (const amount of amounts.filter((a) => a !== "cpu")) {
         // A group without any of the metric has no row.
         if (amount === "live")
           assert.equal(sum(sites.columns.get(amount)!), sum(made.stacks.map((s) => whole(s, amount))));
@@ -53,7 +53,7 @@ test("each site has what its stacks have, in any range and under any filter", as
         (s.site < 0 ? 0xfffffffe : s.site) === sites.id[r] && s.functions.some((f) => made.symbols[f]!.name === "s4"),
     );
     for (const amount of amounts)
-      if (amount !== "peak")
+      if (amount !== "peak" && amount !== "cpu")
         assert.equal(sites.columns.get(amount)![r], sum(of.map((s) => inRange(s, amount, 5, 12))), amount);
   }
 });
@@ -88,6 +88,37 @@ test("sparks are live bytes at the ends of slices", async () => {
     for (let p = 0; p < 20; ++p)
       assert.equal(sparks.spark[i * 20 + p], sum(of.map((s) => inRange(s, "live", 0, p + 1))));
   });
+});
+
+test("CPU time is told of the whole, of ranges and over time, and of no blocks", async () => {
+  const cpu = (s: Stack) => s.whole.cpu;
+  assert.equal((await source.flame(question("metric=cpu"), {})).total, sum(made.stacks.map(cpu)));
+  assert.equal((await source.flame(question("metric=cpu"), {})).unit, "ns");
+  const part = await source.sites(question("metric=cpu&from=25%&to=60%&before_from=0%&before_to=25%"), "site", null);
+  assert.equal(sum(part.columns.get("value")!), sum(made.stacks.map((s) => inRange(s, "cpu", 5, 12))));
+  assert.equal(sum(part.columns.get("before")!), sum(made.stacks.map((s) => inRange(s, "cpu", 0, 5))));
+  assert.deepEqual([...part.columns.keys()].sort(), ["before", "stacks", "value"]);
+  const sparks = await source.sparks(question("metric=cpu"));
+  sparks.id.forEach((id, i) => {
+    const of = made.stacks.filter((s) => (s.site < 0 ? 0xfffffffe : s.site) === id);
+    for (let p = 0; p < 20; ++p) assert.equal(sparks.spark[i * 20 + p], sum(of.map((s) => s.slices[p]!.cpu)));
+  });
+  const { stacks } = await source.stacks(question("metric=cpu"), sparks.id[0]!);
+  assert.ok(stacks.length > 0 && stacks.every((s) => s.allocations === undefined && s.live === undefined));
+});
+
+test("a file of a recording without CPU time is read as well", async () => {
+  const without = partsOf(made);
+  const strip = (bytes: ArrayBuffer) => {
+    const columns = decodeColumns(bytes, "it");
+    const { columns: listed, ...head } = columns.head;
+    const kept = (listed as { name: string }[]).filter(({ name }) => name !== "cpu");
+    return encodeColumns(head, Object.fromEntries(kept.map(({ name }) => [name, columns.column(name)!])));
+  };
+  const plain = fileSource(made, { tree: packed(strip(without.tree)), slices: packed(strip(without.slices)) });
+  assert.ok((await plain.flame(question("metric=live"), {})).total > 0);
+  assert.equal((await plain.flame(question("metric=cpu"), {})).total, 0);
+  assert.equal((await plain.flame(question("metric=cpu&from=25%"), {})).total, 0);
 });
 
 test("stacks of a site are told from the inside out", async () => {

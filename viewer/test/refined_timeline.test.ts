@@ -22,6 +22,7 @@ function timeline(time: number[], values: number[]): Timeline {
     rss: new Float64Array(),
     vm_time: new Float64Array(),
     vm_size: new Float64Array(),
+    cpu: new Float64Array(),
     group_live: new Float64Array(),
   };
 }

@@ -18,9 +18,9 @@ import { siteFrame } from "./site_table";
 export function BlocksView() {
   const { state, change, source } = usePage();
   const q = question(state, ["metric", "before_from", "before_to", "base"]);
-  // Who made blocks in a part of the time need not be at its peak.
+  // Who made blocks in a part of the time need not be at its peak, and who computes need not have any.
   const part = state.from !== null || state.to !== null;
-  const metric = part && state.metric === "peak" ? "allocated" : state.metric;
+  const metric = state.metric === "cpu" || (part && state.metric === "peak") ? "allocated" : state.metric;
   const listQuestion = question({ ...state, metric }, ["before_from", "before_to", "base"]);
   const sites = useAnswer(`${listQuestion}`, (signal) => source.sites(listQuestion, "site", null, signal));
   // Until one is chosen, the heaviest that can be shown.

@@ -15,7 +15,7 @@ import { SitePanel } from "../widgets/site_panel";
 import { SiteTable, siteFrame } from "./site_table";
 
 // What a range has an amount of: what happened in it. What is live is so at an instant.
-const ofRanges = ["allocated", "allocations", "calls", "temporary", "lifetime", "overhead", "allocator-time"];
+const ofRanges = ["allocated", "allocations", "calls", "temporary", "lifetime", "overhead", "allocator-time", "cpu"];
 
 export function DiffView() {
   const { state, change, source, trace } = usePage();

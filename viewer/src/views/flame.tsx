@@ -31,7 +31,7 @@ export function FlameView() {
           onChange={(v) => change({ inverted: v === "in" })}
           options={[
             ["out", "main inwards"],
-            ["in", "allocation outwards"],
+            ["in", state.metric === "cpu" ? "computing function outwards" : "allocation outwards"],
           ]}
         />
         <Choice

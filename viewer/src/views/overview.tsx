@@ -26,7 +26,12 @@ function listsOf(page: Page): [metric: string, title: string, view: string][] {
           ["peak", whole ? "Heaviest at the peak" : `Heaviest at the peak of ${range}`, "peak"],
           ["live", whole ? "Still live at the end" : `Live ${end}`, whole ? "leaks" : "sites"],
         ];
-  return [...first, ["allocations", of("Most allocations"), "sites"], ["allocated", of("Most bytes allocated"), "sites"]];
+  return [
+    ...first,
+    ["allocations", of("Most allocations"), "sites"],
+    ["allocated", of("Most bytes allocated"), "sites"],
+    ["cpu", of("Most CPU time"), "flame"],
+  ];
 }
 
 export function OverviewView() {

@@ -9,7 +9,7 @@ import { usePage } from "../page";
 import { FrameText, ShareBar } from "../widgets/bits";
 import { endWords, isWholeTime, peakWords, rangeWords } from "../time_words";
 import { useAnswer } from "../use_answer";
-import { Sparkline, highestOf, sparkWidth } from "../widgets/sparkline";
+import { Sparkline, highestOf, sparkWidth, sumsOf } from "../widgets/sparkline";
 import { type TableColumn, VirtualTable } from "../widgets/virtual_table";
 import { useTimelines } from "./strip";
 
@@ -149,7 +149,8 @@ export function SiteTable({
         ),
     });
     if (sparksOf && (busy || (sparks && sparks.id.length > 0))) {
-      const global = all && sparks ? highestOf(sparks.points, all.live_max, all.live) : null;
+      const cpu = sites.metric === "cpu";
+      const global = !all || !sparks ? null : cpu ? sumsOf(sparks.points, all.cpu) : highestOf(sparks.points, all.live_max, all.live);
       const rows = new Map(Array.from(sparks?.id ?? [], (id, i) => [id, i]));
       const spark = (r: number) => {
         const at = rows.get(sites.id[r]!);
@@ -157,10 +158,12 @@ export function SiteTable({
       };
       list.push({
         key: "spark",
-        title: "live over time",
+        title: cpu ? "CPU over time" : "live over time",
         width: `${sparkWidth}px`,
         spare: 5,
-        help: "This site's live bytes, each to its own scale, over the whole heap in grey",
+        help: cpu
+          ? "This site's CPU time, each to its own scale, over that of the program in grey"
+          : "This site's live bytes, each to its own scale, over the whole heap in grey",
         cell: (r) => spark(r) && <Sparkline values={spark(r)!} all={global} />,
       });
     }

@@ -18,6 +18,10 @@ export function SitesView() {
   const q = question(state);
   const by = state.group;
   const asked = useAnswer(`${q}|${by}`, (signal) => source.sites(q, by, null, signal));
+  const refused = (w: string) =>
+    state.metric === "cpu" && (w === "size" || w === "type")
+      ? "CPU time has neither size nor type."
+      : (source.refusal("group", w) ?? (state.base ? source.refusal("base", w) : null));
   return (
     <div class="view">
       <div class="toolbar">
@@ -28,7 +32,7 @@ export function SitesView() {
           options={ways
             .filter((w) => w !== "type" || trace.types !== false)
             .filter((w) => w !== "phase" || trace.phase_names?.length)
-            .map((w) => [w as string, siteTitles[w]!, source.refusal("group", w) ?? (state.base ? source.refusal("base", w) : null)] as const)}
+            .map((w) => [w as string, siteTitles[w]!, refused(w)] as const)}
         />
       </div>
       <Waiting asked={asked} what="Adding up the sites">

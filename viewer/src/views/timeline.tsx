@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline in large: live bytes alone with RSS and VmSize, or stacked by process, thread, site or
-// phase; below it how many blocks are live and how fast the program allocates, on the same time.
+// phase; below it how many blocks are live, how fast the program allocates and how many CPUs it uses, on
+// the same time.
 
 import { useMemo, useState } from "preact/hooks";
 import { palette } from "../colors";
 import type { Timeline } from "../contract";
+import { cpuCurve } from "../cpu_curve";
 import { axisCount, bytesText, durationText, grouped, rateText } from "../format";
 import { peakTime, usePage } from "../page";
 import { phaseLanes } from "../phase_bands";
@@ -125,6 +127,8 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
       blocks: [{ label: "Live blocks", values: timeline.blocks, stroke: p.series[0]!, fill: p.accentFill }] as Curve[],
     };
   }, [timeline, theme]);
+  // Of finer slices it is not known.
+  const cpus = useMemo(() => cpuCurve(coarse), [coarse]);
   if (n === 0) return <p class="sentence">Nothing was recorded, so there is nothing to draw.</p>;
   const same = {
     times: timeline.time,
@@ -203,6 +207,23 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
         text={bytesText}
         steps={byteSteps}
       />
+      {cpus && (
+        <>
+          <h2>
+            {leavesOut(state) ? "CPUs that the filters leave busy" : "CPUs in use"}{" "}
+            <span class="muted">(CPU time in each step, by how long that is)</span>
+          </h2>
+          <TimeChart
+            {...same}
+            times={cpus.time}
+            label="CPUs in use over time"
+            curves={[{ label: "CPUs", values: cpus.busy, stroke: p.series[3]!, fill: p.accentFill, width: 1 }]}
+            height={130}
+            text={rateText}
+            axisText={rateText}
+          />
+        </>
+      )}
       <GroupTable timeline={timeline} stacked={stacked} />
     </div>
   );

@@ -47,7 +47,7 @@ export function SitePanel({
         </button>
       </header>
       <div class="panel-actions">
-        {site < onlyBefore && (
+        {site < onlyBefore && state.metric !== "cpu" && (
           <button type="button" class="small" onClick={() => change({ view: "blocks", site })}>
             Its blocks
           </button>

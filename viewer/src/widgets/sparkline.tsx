@@ -54,3 +54,14 @@ export function highestOf(parts: number, ...curves: Float64Array[]): Float64Arra
     }
   return out;
 }
+
+// What each of `parts` parts of equal length has, all its slices together.
+export function sumsOf(parts: number, values: Float64Array): Float64Array {
+  const out = new Float64Array(parts);
+  for (let i = 0; i < parts; ++i) {
+    const first = Math.floor((i * values.length) / parts),
+      end = Math.floor(((i + 1) * values.length) / parts);
+    for (let k = first; k < end; ++k) out[i]! += values[k]!;
+  }
+  return out;
+}
