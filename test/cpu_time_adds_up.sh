@@ -5,29 +5,30 @@
 # and a program that uses the same signal, or blocks it, notices nothing.
 . "$(dirname "$0")/here.sh"
 
-"$malloscope" run -q --cpu -o works.mscope "$programs/busy" works >truth || fail "run: $?"
-for by in function thread module; do
-  "$malloscope" report works.mscope --metric cpu --by $by --json >$by.json || fail "--by $by: $?"
-done
-"$malloscope" info works.mscope --json >info.json || fail "info: $?"
-python3 - <<'P' || exit 1
+# A kernel that has much to do may look at a thread's timer only now and then, and then one function
+# has another's time: so the shares are right in one of a few recordings. Sums are right in all.
+for try in 1 2 3 4; do
+  "$malloscope" run -q --cpu --force -o works.mscope "$programs/busy" works >truth || fail "run: $?"
+  for by in function thread module; do
+    "$malloscope" report works.mscope --metric cpu --by $by --json >$by.json || fail "--by $by: $?"
+  done
+  python3 - >shares <<'P' || exit 1
 import json
 truth = {name: int(ns) for name, ns in (line.split() for line in open("truth"))}
 functions = json.load(open("function.json"))["functions"]
-total = {f["function"]: f["total"] for f in functions}
-itself = {f["function"]: f["self"] for f in functions}
-# Of a function the share is an estimate: so many samples, each of some milliseconds.
-for name in ("heavy", "light", "worker"):
-    got = max(ns for function, ns in total.items() if function.split("(")[0] == name)
-    assert abs(got - truth[name]) < 0.15 * truth[name] + 20e6, (name, got, truth)
-# The sum is not. After it was printed the program does little but end.
-sums = [sum(itself.values())] + [
-    sum(row["cpu"] for row in next(v for v in json.load(open(f"{by}.json")).values()
-                                   if isinstance(v, list) and v and isinstance(v[0], dict)))
-    for by in ("thread", "module")]
+# After it was printed the program does little but end.
+sums = [sum(f["self"] for f in functions)] + [
+    sum(row["cpu"] for row in json.load(open(f"{by}.json"))[f"{by}s"]) for by in ("thread", "module")]
 assert max(sums) == min(sums), sums
 assert abs(sums[0] - truth["total"]) < 0.02 * truth["total"] + 10e6, (sums, truth)
+for name in ("heavy", "light", "worker"):
+    got = sum(f["cumulative"] for f in functions if f["function"].split("(")[0] == name)
+    if abs(got - truth[name]) > 0.1 * truth[name] + 10e6:
+        print(f"{name} has {got} ns, should be {truth[name]}")
 P
+  [ -s shares ] || break
+done
+[ ! -s shares ] || fail "$(cat shares)"
 
 # A program's own signals, and those it waits for.
 for what in own waits resets vforks; do
@@ -45,7 +46,7 @@ python3 - <<'P' || exit 1
 import json
 functions = json.load(open("waits.json"))["functions"]
 assert sum(f["self"] for f in functions) > 330e6, functions
-known = sum(f["total"] for f in functions if f["function"].startswith("blocked_work"))
+known = sum(f["cumulative"] for f in functions if f["function"].startswith("blocked_work"))
 assert known == 0, known
 P
 
