@@ -44,7 +44,7 @@ constexpr Format kFormats[] = {
     {"json", Holds::kAllMetrics, "jq and your programs: the tree", output::write_tree_json},
 };
 
-const std::map<std::string, analyze::Metric> kMetrics = analyze::metrics(/*counted=*/true);
+const std::map<std::string, analyze::Metric> kExportMetrics = analyze::metrics(/*counted=*/true);
 
 struct ExportOptions {
   std::string trace;
@@ -126,7 +126,7 @@ int write_export(const ExportOptions& options, analyze::Query query) {
     return complain(kUsage, fmt::format("{} is binary and not for a terminal; name a file with -o",
                                         options.format));
 
-  analyze::Metric metric = kMetrics.at(options.metric);
+  analyze::Metric metric = kExportMetrics.at(options.metric);
   prepare(format, metric, &query);
   // ms_print's graph has 72 columns; who can zoom in wants more.
   std::unique_ptr<analyze::HeapCurve> curve;
@@ -173,8 +173,8 @@ int main_export(const Words& words) {
       ->required()
       ->check(one_of(format_names()))
       ->type_name("FORMAT");
-  app.add_option("--metric", options.metric, metrics_help(kMetrics))
-      ->check(one_of(keys_of(kMetrics)))
+  app.add_option("--metric", options.metric, metrics_help(kExportMetrics))
+      ->check(one_of(keys_of(kExportMetrics)))
       ->type_name("METRIC");
   app.add_option("-o,--output", options.output, "File to write; - is standard output")
       ->required()
