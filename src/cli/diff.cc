@@ -19,7 +19,7 @@ namespace {
 using analyze::By;
 using analyze::Metric;
 
-const std::map<std::string, Metric> kMetrics = analyze::metrics(/*counted=*/true);
+const std::map<std::string, Metric> kDiffMetrics = analyze::metrics(/*counted=*/true);
 
 // "100,120".
 bool parse_units(const std::string& text, double* before, double* after) {
@@ -64,8 +64,8 @@ int main_diff(const Words& words) {
       ->expected(1, 2)
       ->type_name("BEFORE [AFTER]");
   add_json(app, &json);
-  app.add_option("--metric", metric, metrics_help(kMetrics, "peak; of two moments always live"))
-      ->check(one_of(keys_of(kMetrics)))
+  app.add_option("--metric", metric, metrics_help(kDiffMetrics, "peak; of two moments always live"))
+      ->check(one_of(keys_of(kDiffMetrics)))
       ->type_name("METRIC");
   app.add_option("--by", by, "site, or function: with all that was called below it [site]")
       ->check(one_of({"site", "function"}))
@@ -82,7 +82,7 @@ int main_diff(const Words& words) {
 
   analyze::DiffOptions options;
   bool moments = traces.size() == 1;
-  options.metric = kMetrics.at(!metric.empty() ? metric : moments ? "live" : "peak");
+  options.metric = kDiffMetrics.at(!metric.empty() ? metric : moments ? "live" : "peak");
   options.by = by == "function" ? By::kFunction : By::kSite;
   if (!per.empty() && !parse_units(per, &options.before_units, &options.after_units))
     return complain(

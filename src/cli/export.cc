@@ -44,7 +44,7 @@ constexpr Format kFormats[] = {
     {"json", Holds::kAllMetrics, "jq and your programs: the tree", output::write_tree_json},
 };
 
-const std::map<std::string, analyze::Metric> kMetrics = analyze::metrics(/*counted=*/true);
+const std::map<std::string, analyze::Metric> kExportMetrics = analyze::metrics(/*counted=*/true);
 
 struct ExportOptions {
   std::string trace;
@@ -122,7 +122,7 @@ int write_export(const ExportOptions& options, analyze::Query query) {
     return complain(kUsage, fmt::format("{} is not a file; name one, or - for standard output",
                                         options.output));
   // Before the reading: nobody likes to wait for a refusal.
-  analyze::Metric metric = kMetrics.at(options.metric);
+  analyze::Metric metric = kExportMetrics.at(options.metric);
   if (std::string sentence = objection(format, metric, query); !sentence.empty())
     return complain(kUsage, sentence);
   if (!to_stdout && !options.force && access(options.output.c_str(), F_OK) == 0)
@@ -185,8 +185,8 @@ int main_export(const Words& words) {
       ->required()
       ->check(one_of(format_names()))
       ->type_name("FORMAT");
-  app.add_option("--metric", options.metric, metrics_help(kMetrics))
-      ->check(one_of(keys_of(kMetrics)))
+  app.add_option("--metric", options.metric, metrics_help(kExportMetrics))
+      ->check(one_of(keys_of(kExportMetrics)))
       ->type_name("METRIC");
   app.add_option("-o,--output", options.output, "File to write; - is standard output")
       ->required()

@@ -63,7 +63,7 @@ struct ReportOptions {
   bool tree = false, stacks = false, callers = false;
 };
 
-const std::map<std::string, Metric> kMetrics = analyze::metrics();
+const std::map<std::string, Metric> kReportMetrics = analyze::metrics();
 const std::map<std::string, By> kGroups = {{"function", By::kFunction}, {"site", By::kSite},
                                            {"file", By::kFile},         {"module", By::kModule},
                                            {"thread", By::kThread},     {"phase", By::kPhase},
@@ -85,7 +85,7 @@ int page_or_everything(const ReportOptions& options, const analyze::Query& query
 
 int profile(const ReportOptions& options, analyze::Query query) {
   analyze::ProfileOptions wanted;
-  wanted.metric = kMetrics.at(options.metric.empty() ? "peak" : options.metric);
+  wanted.metric = kReportMetrics.at(options.metric.empty() ? "peak" : options.metric);
   wanted.by = kGroups.at(options.by.empty() ? "function" : options.by);
   analyze::Shape shape = shape_of(options.shape);
   constexpr size_t kRows = 20, kBlocks = 10, kNodes = 40;
@@ -177,8 +177,8 @@ int main_report(const Words& words) {
   add_trace(app, &options.trace);
   add_json(app, &options.json, "One JSON object with all totals and sites, or with the profile");
   constexpr const char* kProfile = "Profiles";
-  CLI::Option* metric = app.add_option("--metric", options.metric, metrics_help(kMetrics))
-                            ->check(one_of(keys_of(kMetrics)))
+  CLI::Option* metric = app.add_option("--metric", options.metric, metrics_help(kReportMetrics))
+                            ->check(one_of(keys_of(kReportMetrics)))
                             ->type_name("METRIC")
                             ->group(kProfile);
   CLI::Option* by = app.add_option("--by", options.by, listed(keys_of(kGroups)) + " [function]")
