@@ -14,7 +14,7 @@ python3 - <<'P' || exit 1
 import json
 truth = {name: int(ns) for name, ns in (line.split() for line in open("truth"))}
 functions = json.load(open("function.json"))["functions"]
-total = {f["function"]: f["total"] for f in functions}
+total = {f["function"]: f["cumulative"] for f in functions}
 itself = {f["function"]: f["self"] for f in functions}
 # Of a function the share is an estimate: so many samples, each of some milliseconds.
 for name in ("heavy", "light", "worker"):
@@ -45,7 +45,7 @@ python3 - <<'P' || exit 1
 import json
 functions = json.load(open("waits.json"))["functions"]
 assert sum(f["self"] for f in functions) > 330e6, functions
-known = sum(f["total"] for f in functions if f["function"].startswith("blocked_work"))
+known = sum(f["cumulative"] for f in functions if f["function"].startswith("blocked_work"))
 assert known == 0, known
 P
 
