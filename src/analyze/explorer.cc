@@ -461,6 +461,7 @@ const std::vector<bool>& Explorer::asked(const Question& question) {
   query.frames.hide.clear();
   query.frames.only_under.clear();
   RowSelector selector(reading_.get(), query);
+  for (const trace::Image& image : reading_->tables().images) selector.expect_all(image.id);
   std::vector<bool> meant(rows_.size());
   Row row;
   for (size_t i = 0; i < rows_.size(); ++i) {

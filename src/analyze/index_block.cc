@@ -12,6 +12,7 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/packing.h"
@@ -131,26 +132,30 @@ PackedBlock IndexBlockWriter::finish() {
   return PackedBlock::of(std::move(raw.result()));
 }
 
-IndexBlockReader::Counting::Counting(UsualSizes usual, const std::vector<uint32_t>& group_of_cell)
-    : bits(group_of_cell.size() / 64 + 1), usual_sizes(usual.begin(), usual.end()) {
+IndexBlockReader::Counting::Counting(UsualSizes usual_sizes,
+                                     const std::vector<uint32_t>& group_of_cell)
+    : bits(group_of_cell.size() / 64 + 1), sizes(usual_sizes.size()), usual(usual_sizes) {
   for (size_t cell = 0; cell < group_of_cell.size(); ++cell) {
     bool counts = group_of_cell[cell] != UINT32_MAX;
     bits[cell / 64] |= uint64_t{counts} << cell % 64;
-    if (!counts) usual_sizes[cell] = 0;
+    if (counts) sizes[cell] = static_cast<uint16_t>(std::min<uint32_t>(usual[cell], kLarge));
   }
 }
 
 // Which cells count cannot be guessed: what does not is added as 0.
 bool IndexBlockReader::sum(const Counting& counting, Sum* sum) const {
-  size_t cells = counting.usual_sizes.size();
+  size_t cells = counting.sizes.size();
   auto mask_of = [bits = counting.bits.data()](uint32_t cell) {
     return 0 - (bits[cell / 64] >> cell % 64 & 1);
   };
   for (int kind = 0; kind < IndexBlockWriter::kKinds; ++kind) {
     uint64_t blocks = 0, bytes = 0;
-    auto add_usual = [&, usual = counting.usual_sizes.data()](uint64_t, uint32_t cell) {
-      blocks += usual[cell] != 0;
-      bytes += usual[cell];
+    auto add_usual = [&, sizes = counting.sizes.data()](uint64_t, uint32_t cell) {
+      uint64_t size = sizes[cell];
+      if (size == Counting::kLarge) [[unlikely]]
+        size = counting.usual[cell];
+      blocks += size != 0;
+      bytes += size;
     };
     auto add_any = [&](uint64_t, uint32_t cell, uint64_t size) {
       uint64_t mask = mask_of(cell);

@@ -111,10 +111,15 @@ class IndexBlockReader {
     uint64_t live_bytes = 0, live_blocks = 0;
   };
   struct Counting {
-    std::vector<uint64_t> bits;         // One for each cell.
-    std::vector<uint32_t> usual_sizes;  // Of the others 0.
+    static constexpr uint16_t kLarge = UINT16_MAX;
+    std::vector<uint64_t> bits;  // One for each cell.
+    // Of the others 0; kLarge: what `usual` says. Each step is a look at all of them, and waits for
+    // them where others need the cache as well, so they are short.
+    std::vector<uint16_t> sizes;
+    UsualSizes usual;
 
-    Counting(UsualSizes usual, const std::vector<uint32_t>& group_of_cell);  // UINT32_MAX: none.
+    // `usual_sizes` must outlive it. UINT32_MAX: none.
+    Counting(UsualSizes usual_sizes, const std::vector<uint32_t>& group_of_cell);
   };
   bool sum(const Counting& counting, Sum* sum) const;
 

@@ -22,10 +22,27 @@ bool RowSelector::type_matches(const Row& row) {
   return filter_.types.empty() || matches_any(filter_.types, types_.of(row));
 }
 
-RowSelector::Met RowSelector::met_at(ImageId image, trace::StackNode node) {
+uint32_t RowSelector::number_of(const Met& met) {
+  auto [known, fresh] = met_numbers_.try_emplace(met, static_cast<uint32_t>(mets_.size()));
+  if (fresh) {
+    mets_.push_back(met);
+    meant_.push_back((filter_.focus.empty() || met.focus) && !met.ignore &&
+                     (!filter_.where || filter_.where->holds(met.words)));
+  }
+  return known->second;
+}
+
+uint32_t RowSelector::join(uint32_t some, uint32_t others) {
+  if (others == kNothing) return some;
+  const Met &a = mets_[some], &b = mets_[others];
+  Met both = {a.words | b.words, a.focus || b.focus, a.ignore || b.ignore};
+  return both == a ? some : both == b ? others : number_of(both);
+}
+
+uint32_t RowSelector::met_at(ImageId image, trace::StackNode node) {
   const trace::StackTable& stacks = reading_.tables().image(image).stacks;
-  Met& known = met_[raw(image)].codes[stacks.code(node)];
-  if (known.known) return known;
+  uint32_t& known = met_[raw(image)].codes[stacks.code(node)];
+  if (known != kNotKnown) return known;
   Met met;
   std::span<const FrameId> frames = reading_.frames().at(image, node);
   for (FrameId frame : frames) {
@@ -33,34 +50,54 @@ RowSelector::Met RowSelector::met_at(ImageId image, trace::StackNode node) {
     met.ignore |= !filter_.ignore.empty() && matches(&ignore_, filter_.ignore, frame);
     if (filter_.where) met.words |= words_in(frame);
   }
+  uint32_t number = number_of(met);
   // What the recorder's own calls look like depends on where they are.
-  if (!frames.empty() && stacks.outer(node) != trace::StackNode::kRoot) {
-    known = met;
-    known.known = true;
+  if (!frames.empty() && stacks.outer(node) != trace::StackNode::kRoot) known = number;
+  return number;
+}
+
+RowSelector::MetInImage& RowSelector::met_in(ImageId image) {
+  if (raw(image) >= met_.size()) met_.resize(raw(image) + size_t{1});
+  MetInImage& met = met_[raw(image)];
+  if (!met.nodes.empty()) return met;
+  if (mets_.empty()) {
+    mets_.resize(kNothing);
+    meant_.resize(kNothing);
+    number_of({});
   }
+  const trace::StackTable& stacks = reading_.tables().image(image).stacks;
+  met.nodes.resize(stacks.node_count(), kNotKnown);
+  met.nodes[0] = kNothing;
+  met.codes.resize(stacks.code_count(), kNotKnown);
   return met;
+}
+
+// An outer node has a smaller number. In the order of their numbers, no node has to wait for those
+// before it, as the nodes of a way do: with millions of them, that is most of the time.
+void RowSelector::expect_all(ImageId image) {
+  if (filter_.focus.empty() && filter_.ignore.empty() && !filter_.where) return;
+  const trace::StackTable& stacks = reading_.tables().image(image).stacks;
+  auto& [nodes, codes] = met_in(image);
+  for (size_t i = 1; i < nodes.size(); ++i) {
+    auto node = static_cast<trace::StackNode>(i);
+    uint32_t here = codes[stacks.code(node)];
+    if (here == kNotKnown) here = met_at(image, node);
+    uint32_t outer = nodes[static_cast<size_t>(stacks.outer(node))];
+    nodes[i] = here == outer ? outer : join(outer, here);
+  }
 }
 
 bool RowSelector::focused(ImageId image, trace::StackNode node) {
   if (filter_.focus.empty() && filter_.ignore.empty() && !filter_.where) return true;
-  if (raw(image) >= met_.size()) met_.resize(raw(image) + size_t{1});
-  MetInImage& met = met_[raw(image)];
+  std::vector<uint32_t>& nodes = met_in(image).nodes;
   const trace::StackTable& stacks = reading_.tables().image(image).stacks;
-  if (met.nodes.empty()) {
-    met.nodes.resize(stacks.node_count());
-    met.nodes[0].known = true;
-    met.codes.resize(stacks.code_count());
-  }
   way_.clear();
-  for (; !met.nodes[static_cast<size_t>(node)].known; node = stacks.outer(node))
+  for (; nodes[static_cast<size_t>(node)] == kNotKnown; node = stacks.outer(node))
     way_.push_back(node);
-  Met all = met.nodes[static_cast<size_t>(node)];
-  for (size_t i = way_.size(); i-- > 0;) {
-    all.add(met_at(image, way_[i]));
-    met.nodes[static_cast<size_t>(way_[i])] = all;
-  }
-  return (filter_.focus.empty() || all.focus) && !all.ignore &&
-         (!filter_.where || filter_.where->holds(all.words));
+  uint32_t all = nodes[static_cast<size_t>(node)];
+  for (size_t i = way_.size(); i-- > 0;)
+    nodes[static_cast<size_t>(way_[i])] = all = join(all, met_at(image, way_[i]));
+  return meant_[all];
 }
 
 bool RowSelector::selects(const Row& row) {

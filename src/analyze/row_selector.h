@@ -5,7 +5,9 @@
 
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -51,6 +53,8 @@ class RowSelector {
   bool select(const Row& row, std::optional<FrameId>* site);
   // As select(), if what is shown does not matter.
   bool selects(const Row& row);
+  // Before that is asked of most rows of an image: it is faster then.
+  void expect_all(ImageId image);
   bool shows(FrameId frame) {
     return (filter_.hide.empty() || !matches(&hide_, filter_.hide, frame)) && !folds(frame);
   }
@@ -71,19 +75,23 @@ class RowSelector {
   // Whether a frame of the stack matches a pattern of `focus` and none of `ignore`, and `where`
   // holds.
   bool focused(ImageId image, trace::StackNode node);
-  // What matches there or further out.
+  // What matches. There are few that differ, so they have numbers, which are places in mets_.
   struct Met {
     uint64_t words = 0;  // Of `where`.
-    bool known = false, focus = false, ignore = false;
-
-    void add(const Met& more) {
-      words |= more.words;
-      focus |= more.focus;
-      ignore |= more.ignore;
-    }
+    bool focus = false, ignore = false;
+    auto operator<=>(const Met&) const = default;
   };
+  enum : uint32_t { kNotKnown, kNothing };
+  uint32_t number_of(const Met& met);
+  // Of what matches in one or the other.
+  uint32_t join(uint32_t some, uint32_t others);
   // Of the frames at a node.
-  Met met_at(ImageId image, trace::StackNode node);
+  uint32_t met_at(ImageId image, trace::StackNode node);
+  struct MetInImage {
+    std::vector<uint32_t> nodes;  // There and further out.
+    std::vector<uint32_t> codes;  // By StackTable::code: there. Many nodes have the same.
+  };
+  MetInImage& met_in(ImageId image);
 
   Reading& reading_;
   FrameFilter filter_;
@@ -94,11 +102,10 @@ class RowSelector {
   Known focus_, ignore_, under_, hide_, fold_, above_, below_;
   std::unordered_map<std::string, bool> module_matches_;
   std::vector<int8_t> called_as_meant_;  // By image: whether its first word matches; -1: not asked.
-  struct MetInImage {
-    std::vector<Met> nodes;  // There and further out.
-    std::vector<Met> codes;  // By StackTable::code: there. Many nodes have the same.
-  };
-  std::vector<MetInImage> met_;  // By image.
+  std::vector<MetInImage> met_;          // By image.
+  std::vector<Met> mets_;
+  std::vector<bool> meant_;  // Beside them: whether the filters mean a stack that has met it.
+  std::map<Met, uint32_t> met_numbers_;
   std::vector<uint64_t> words_;  // By FrameId, if known_words_ says so.
   std::vector<bool> known_words_;
   std::vector<trace::StackNode> way_;

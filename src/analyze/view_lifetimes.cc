@@ -189,8 +189,6 @@ class LifetimesView : public View, public HeapObserver {
     cell_sites_ = from.cell_sites();
     const SiteIndex& sites = cell_sites_->sites();
     const std::vector<IndexCell>& cells = from.index.cells();
-    // By cell: its place, in one number, since each look at a cell is a wait.
-    constexpr uint32_t kNobody = UINT32_MAX, kClasses = 65;
     std::vector<uint32_t> place_of(cells.size(), kNobody);
     std::vector<std::pair<size_t, unsigned>> places;  // Site and size class.
     std::vector<uint32_t> known(sites.size() * kClasses, kNobody);
@@ -204,21 +202,10 @@ class LifetimesView : public View, public HeapObserver {
       }
       place_of[i] = place;
     }
-    auto place_if_counts = [&](const IndexLife& life) {
-      bool counts = (life.roles & IndexLife::kLived) && life.born >= from.steps.first;
-      return counts ? place_of[life.cell] : kNobody;
-    };
     LivesByPlace halves[2] = {LivesByPlace(places.size()), LivesByPlace(places.size())};
-    bool good = from.for_each_ended([&](size_t half, const IndexLife& life) {
-      uint32_t place = place_if_counts(life);
-      if (place == kNobody) return;
-      auto ticks = static_cast<double>(static_cast<int64_t>(life.longest_ticks));
-      halves[half].add(place, static_cast<uint64_t>(static_cast<int64_t>(ticks * ns_per_tick_)),
-                       life);
-    });
-    good = good && from.index.for_each_live(from.steps.last, [&](const IndexLife& life) {
-      if (uint32_t place = place_if_counts(life); place != kNobody) halves[0].add_left(place, life);
-    });
+    bool good = places.size() < UINT8_MAX    ? add_lives<uint8_t>(from, place_of, halves)
+                : places.size() < UINT16_MAX ? add_lives<uint16_t>(from, place_of, halves)
+                                             : add_lives<uint32_t>(from, place_of, halves);
     restored_.emplace(sites.size());
     for (const LivesByPlace& half : halves)
       for (size_t i = 0; i < places.size(); ++i)
@@ -267,6 +254,31 @@ class LifetimesView : public View, public HeapObserver {
   }
 
  private:
+  static constexpr uint32_t kNobody = UINT32_MAX, kClasses = 65;
+
+  // `places`: by cell, or kNobody. They are looked at as numbers of a type that they fit into, of
+  // which the highest is kNobody: each look is a wait, and a short one if many are in a cache line.
+  template <typename Number>
+  bool add_lives(const IndexedWindow& from, const std::vector<uint32_t>& places,
+                 LivesByPlace (&halves)[2]) const {
+    constexpr auto kNoPlace = static_cast<Number>(kNobody);
+    const std::vector<Number> place_of(places.begin(), places.end());
+    auto place_if_counts = [&](const IndexLife& life) {
+      bool counts = (life.roles & IndexLife::kLived) && life.born >= from.steps.first;
+      return counts ? place_of[life.cell] : kNoPlace;
+    };
+    bool good = from.for_each_ended([&](size_t half, const IndexLife& life) {
+      Number place = place_if_counts(life);
+      if (place == kNoPlace) return;
+      auto ticks = static_cast<double>(static_cast<int64_t>(life.longest_ticks));
+      halves[half].add(place, static_cast<uint64_t>(static_cast<int64_t>(ticks * ns_per_tick_)),
+                       life);
+    });
+    return good && from.index.for_each_live(from.steps.last, [&](const IndexLife& life) {
+      if (Number place = place_if_counts(life); place != kNoPlace) halves[0].add_left(place, life);
+    });
+  }
+
   // What is shorter than a tick of the clock was measured as nothing.
   std::string at_least_a_tick(uint64_t ns) const {
     return duration_text(std::max(ns, static_cast<uint64_t>(std::ceil(ns_per_tick_))));
