@@ -32,14 +32,92 @@ uint32_t gap(uint32_t cell, uint32_t* last_cell) { return cell - std::exchange(*
 
 }  // namespace
 
+// Lives put together as they come, by a table of their keys: where many are alike that is far less
+// work than to bring them into order first.
+class IndexLivesWriter::Folded {
+ public:
+  Folded() : places_(kFewest, 0) {}
+
+  void add(const Keyed& fresh) {
+    for (size_t at = hash(fresh) & (places_.size() - 1);; at = (at + 1) & (places_.size() - 1)) {
+      if (places_[at] == 0) {
+        lives_.push_back(fresh);
+        places_[at] = static_cast<uint32_t>(lives_.size());
+        if (lives_.size() * 2 > places_.size()) grow();
+        return;
+      }
+      Keyed& known = lives_[places_[at] - 1];
+      if (known.life.cell != fresh.life.cell || known.key() != fresh.key()) continue;
+      return merge(fresh.life, &known.life);
+    }
+  }
+  size_t size() const { return lives_.size(); }
+
+  std::vector<Keyed> in_order() && {
+    std::ranges::sort(lives_, [](const Keyed& a, const Keyed& b) {
+      return a.life.cell != b.life.cell ? a.life.cell < b.life.cell : a.key() < b.key();
+    });
+    return std::move(lives_);
+  }
+
+ private:
+  static constexpr size_t kFewest = 1 << 13;
+
+  static size_t hash(const Keyed& keyed) {
+    const IndexLife& life = keyed.life;
+    uint64_t h = uint64_t{life.cell} << 32 | uint64_t{life.born} << 16 | keyed.length;
+    h ^= (uint64_t{life.began} << 40 | uint64_t{raw(life.freer)} << 8 | life.roles << 1 |
+          unsigned{life.by_maker}) *
+         0xd6e8feb86659fd93;
+    h *= 0x9e3779b97f4a7c15;
+    return h >> 32;
+  }
+  void grow() {
+    places_.assign(places_.size() * 2, 0);
+    for (size_t i = 0; i < lives_.size(); ++i) {
+      size_t at = hash(lives_[i]) & (places_.size() - 1);
+      while (places_[at] != 0) at = (at + 1) & (places_.size() - 1);
+      places_[at] = static_cast<uint32_t>(i + 1);
+    }
+  }
+
+  std::vector<Keyed> lives_;
+  std::vector<uint32_t> places_;  // Open addressing: a life's number, + 1.
+};
+
+// Few are alike where many stacks come up equally often. A look at the first ones tells.
+bool IndexLivesWriter::are_alike(uint32_t step) const {
+  constexpr size_t kLook = 4096;
+  if (lives_.size() < 4 * kLook) return false;
+  Folded some;
+  for (size_t i = 0; i < kLook; ++i) some.add(keyed(lives_[i], step));
+  return some.size() < kLook / 2;
+}
+
 std::vector<PackedBlock> IndexLivesWriter::finish(uint32_t step) {
   if (lives_.empty()) return {};
+  std::vector<Reach> reaches(step < IndexTimes::kSteps ? kReaches : 1);
+  auto write_one = [&](const IndexLife& life) {
+    write(life, step, &reaches[reaches.size() == 1 ? 0 : reach_of(step - life.born)]);
+  };
+  if (are_alike(step)) {
+    Folded folded;
+    for (const Life& life : lives_) folded.add(keyed(life, step));
+    for (const Keyed& keyed : std::move(folded).in_order()) write_one(keyed.life);
+  } else {
+    for_each_put_together(step, write_one);
+  }
+  lives_.clear();
+  return packed(std::move(reaches));
+}
+
+template <typename Visit>
+void IndexLivesWriter::for_each_put_together(uint32_t step, Visit&& visit) const {
   // Nearly all cells have few: they are brought together by numbers alone.
   std::vector<uint64_t> order;
   order.reserve(lives_.size());
   for (size_t i = 0; i < lives_.size(); ++i) order.push_back(uint64_t{lives_[i].cell} << 32 | i);
   std::ranges::sort(order);
-  std::vector<Reach> reaches(step < IndexTimes::kSteps ? kReaches : 1);
   std::vector<Keyed> of_cell;
   constexpr size_t kAhead = 16;
   for (size_t i = 0; i < order.size();) {
@@ -55,10 +133,12 @@ std::vector<PackedBlock> IndexLivesWriter::finish(uint32_t step) {
       IndexLife life = of_cell[k++].life;
       for (; k < of_cell.size() && of_cell[k].key() == of_cell[first].key(); ++k)
         merge(of_cell[k].life, &life);
-      write(life, step, &reaches[reaches.size() == 1 ? 0 : reach_of(step - life.born)]);
+      visit(life);
     }
   }
-  lives_.clear();
+}
+
+std::vector<PackedBlock> IndexLivesWriter::packed(std::vector<Reach> reaches) {
   std::vector<PackedBlock> blocks;
   for (Reach& reach : reaches) {
     PackedBlock& block = blocks.emplace_back();

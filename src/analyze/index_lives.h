@@ -102,6 +102,11 @@ class IndexLivesWriter {
     }
   };
   Keyed keyed(const Life& life, uint32_t step) const;
+  class Folded;
+  bool are_alike(uint32_t step) const;
+  // Calls visit(const IndexLife&) for all, by cell and key.
+  template <typename Visit>
+  void for_each_put_together(uint32_t step, Visit&& visit) const;
   // Of inner ones, or of straddlers.
   struct Columns {
     std::vector<uint8_t> singles[kSingles];
@@ -115,6 +120,7 @@ class IndexLivesWriter {
   };
   static bool is_single(const IndexLife& life);
   static void write(const IndexLife& life, uint32_t step, Reach* reach);
+  static std::vector<PackedBlock> packed(std::vector<Reach> reaches);
 
   const IndexTimes* times_;
   std::vector<Life> lives_;
