@@ -158,7 +158,9 @@ def compare(page, report, words):
               for f in report(words, *options, "--by", "function")["functions"]}
     same(f"functions {what}", functions, wanted)
 
-    for by in ("site", "file", "module", "type", "thread", "phase", "size"):
+    # CPU time is nobody's size or type.
+    of_blocks = metric != "cpu"
+    for by in ("site", "file", "module", "thread", "phase", *(("type", "size") if of_blocks else ())):
         head, columns = page.columns("api/sites", {**words, "by": by})
         names = head["names"]
         if head["left_out"]:
@@ -169,7 +171,8 @@ def compare(page, report, words):
             name = ((names["full"][i] or names["name"][i], names["file"][i], names["line"][i],
                      names["module"][i]) if by == "site" else names["name"][i])
             found[name] += int(columns["value"][i])
-            found[name, "peak"] += int(columns["peak"][i])
+            if of_blocks:
+                found[name, "peak"] += int(columns["peak"][i])
             found[name, "stacks"] += int(columns["stacks"][i])
         for row in report(words, *options, "--by", by)[by + "s"]:
             name = ((row["function"], row["file"] or "", row["line"] or 0, row["module"] or "")
@@ -177,7 +180,8 @@ def compare(page, report, words):
             wanted[name] += row[{"peak": "peak_bytes", "live": "live_bytes",
                                  "allocated": "allocated_bytes", "calls": "calls"}.get(
                                      metric, metric)]
-            wanted[name, "peak"] += row["peak_bytes"]
+            if of_blocks:
+                wanted[name, "peak"] += row["peak_bytes"]
             wanted[name, "stacks"] += row["stacks"]
         same(f"{by} {what}", dict(found), dict(wanted))
     return len(tree)

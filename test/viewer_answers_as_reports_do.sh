@@ -24,6 +24,16 @@ agree python.mscope "metric=peak" "metric=allocated where='json or dict -Parser'
   fail "exit $?"
 agree sampled.mscope "metric=peak" "metric=allocated from=10% to=60%" "metric=live to=33.3%" "metric=temporary from=50%" "metric=lifetime" \
   "metric=allocated min_size=64" "metric=calls where=Py"
+"$malloscope" run --quiet --cpu -o cpu.mscope -- python3 -c 'import json, threading
+def work():
+    for _ in range(60): json.loads(json.dumps(list(range(9000))))
+threads = [threading.Thread(target=work) for _ in range(3)]
+for t in threads: t.start()
+for t in threads: t.join()' || fail "exit $?"
+agree cpu.mscope "metric=cpu" "metric=cpu from=10% to=60%" "metric=cpu where='json or dict -Parser' hide=Eval" \
+  "metric=cpu module=libc thread=python from=20%"
+"$malloscope" run --quiet --cpu -o busy.mscope -- "$programs/busy" works >/dev/null || fail "exit $?"
+agree busy.mscope "metric=cpu" "metric=cpu process=$(ask busy.mscope 'processes[-1]["pid"]')" "metric=cpu from=50%"
 # They leave much behind, some of them a while before they end, while others sleep and do not.
 record children.mscope sh -c 'perl -e "@a = map { {n => \$_} } 1..2000; select undef, undef, undef, 0.3"; sleep 0.2; git --version
   perl -e "@a = (1..1000); select undef, undef, undef, 0.1"' >/dev/null ||

@@ -13,4 +13,6 @@ record children.mscope sh -c '/usr/bin/python3 -c "import json; x = [json.loads(
   fail "exit $?"
 "$malloscope" run --quiet --sample 1K -o sampled.mscope -- /usr/bin/python3 -c 'import json, email; x = [json.loads("[1, {}]") for _ in range(9000)]' ||
   fail "exit $?"
-node "$root/test/browser/viewer_numbers.mjs" leaky.mscope threads.mscope children.mscope sampled.mscope || fail "see above"
+"$malloscope" run --quiet --cpu -o cpu.mscope -- /usr/bin/python3 -c 'import json; x = [json.loads(json.dumps(list(range(99)))) for _ in range(9000)]' ||
+  fail "exit $?"
+node "$root/test/browser/viewer_numbers.mjs" leaky.mscope threads.mscope children.mscope sampled.mscope cpu.mscope || fail "see above"

@@ -28,7 +28,7 @@ export function asReport(words) {
 
 const metrics = { peak: "peak_bytes", live: "live_bytes", allocated: "allocated_bytes" };
 export const amountOf = (metric) => (row) => row[metrics[metric] ?? metric];
-export const textOf = (metric) => (metrics[metric] ? bytes : metric === "lifetime" ? duration : count);
+export const textOf = (metric) => (metrics[metric] ? bytes : ["lifetime", "cpu"].includes(metric) ? duration : count);
 
 // Headings of the page that are figures of a report. What is live says when.
 const columns = [
@@ -40,6 +40,7 @@ const columns = [
   [/^reallocs$/, "reallocations", count],
   [/^temporary$/, "temporary", count],
   [/^stacks$/, "stacks", count],
+  [/^CPU$/, "cpu", duration],
 ];
 const columnOf = (head) => columns.find(([title]) => title.test(head));
 
@@ -56,7 +57,8 @@ function asWords(row, heads, name) {
 // Every row of a table is a row of the report, with each of its figures, and none is missing.
 export function sameRows(what, found, wanted, by = "site") {
   const heads = Object.keys(found[0] ?? {}).filter(columnOf);
-  check(`${what}: figures beside each site`, heads.length >= (by === "peak" ? 4 : 6));
+  const fewest = heads.includes("CPU") ? 2 : by === "peak" ? 4 : 6;
+  check(`${what}: figures beside each site`, heads.length >= fewest);
   const key = by === "peak" ? "site" : by;
   const on = found.map((row) => [...heads.map((head) => row[head]), row[key]].join(" | "));
   const told = wanted.map((row) => asWords(row, heads, key === "site" ? frameTitle(row) : row[key]));

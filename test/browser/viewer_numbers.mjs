@@ -317,6 +317,32 @@ const diff = async (viewer, trace) => {
   check("unchanged ones", (await viewer.rows("Changes by site")).filter((r) => r.status === "same").length, same);
 };
 
+// Of a recording with samples of CPU time.
+const cpu = async (viewer, trace) => {
+  const told = cli("report", trace);
+  const { cpu_ns, samples } = told.cpu;
+  await viewer.tab("Overview");
+  const said = await viewer.page.locator(".overview, main").first().innerText();
+  check("CPU time in the overview", said.includes(duration(cpu_ns)), true);
+  await viewer.go("view=flame&full_names=1&metric=cpu");
+  const tree = cli("report", trace, "--metric", "cpu", "--tree").tree;
+  const whole = tree.reduce((sum, row) => sum + row.self, 0);
+  check("the tree has all CPU time", whole, cpu_ns);
+  check(
+    "flame graph of CPU time",
+    await viewer.page.locator(".flame-canvas").getAttribute("aria-label"),
+    `Flame graph, CPU time: ${duration(whole)} in ${count(tree.length + 1)} nodes.`,
+  );
+  await viewer.go("view=sites&metric=cpu");
+  await sameSites("sites by CPU time", viewer, trace, { metric: "cpu" });
+  await viewer.go("view=sites&metric=cpu&group=module");
+  await sameSites("modules by CPU time", viewer, trace, { metric: "cpu" }, "module");
+  await viewer.go("view=sites&metric=cpu&from=20%25&to=70%25");
+  await sameSites("sites by CPU time of a range", viewer, trace, { metric: "cpu", from: "20%", to: "70%" });
+  await viewer.go("view=timeline&metric=cpu");
+  check("CPUs in use on the timeline", (await viewer.text("main")).includes("CPUs in use"));
+};
+
 // One recording against another, which has sites of its own.
 async function compared(browser, before, after) {
   const viewer = await Viewer.open(browser, await serve(after, "--base", before), "#view=diff&base=1");
@@ -348,6 +374,7 @@ await finish(async () => {
       await view(viewer, trace);
       if (process.env.MSCOPE_VERBOSE) console.log(trace, view.name, Date.now() - began, "ms");
     }
+    if (cli("report", trace).cpu) await cpu(viewer, trace);
     for (const answer of ["Churn", "Growth", "RSS", "Mappings", "Pages"]) {
       await viewer.tab("More");
       await viewer.choose("Answer", answer);

@@ -65,6 +65,11 @@ export function countText(n: number, one: string, many: string): string {
   return `${grouped(n)} ${n === 1 ? one : many}`;
 }
 
+// As it is written within a sentence: "Live at the peak" with a small letter, "CPU time" as it is.
+export function withinSentence(title: string): string {
+  return /^[A-Z][a-z]/.test(title) ? title.charAt(0).toLowerCase() + title.slice(1) : title;
+}
+
 export function rateText(amount: number): string {
   if (amount < 0) return `-${rateText(-amount)}`;
   return amount >= 99.95 ? grouped(amount) : threeDigits(amount);

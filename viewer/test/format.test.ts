@@ -16,6 +16,7 @@ import {
   roundStep,
   threeDigits,
   typedBytes,
+  withinSentence,
 } from "../src/format";
 
 function says<T extends unknown[]>(text: (...args: T) => string, pairs: [T, string][]) {
@@ -148,4 +149,9 @@ test("marks on an axis are at round numbers", () => {
     [1, 3, 0.5],
   ] as const)
     assert.ok(Math.abs(roundStep(range, many) - step) < step * 1e-9, `${range}/${many}`);
+});
+
+test("a title within a sentence", () => {
+  assert.equal(withinSentence("Live at the peak"), "live at the peak");
+  assert.equal(withinSentence("CPU time"), "CPU time");
 });

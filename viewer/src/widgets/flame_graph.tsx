@@ -10,7 +10,7 @@ import { colouring } from "../flame_colours";
 import { matching, treeOf } from "../flame_names";
 import { ownAmounts, sumsBySymbol } from "../flame_own";
 import { pathOf } from "../flame_tree";
-import { amountText, changeText, countText, percentText } from "../format";
+import { amountText, changeText, countText, percentText, withinSentence } from "../format";
 import { Labels } from "../labels";
 import { usePage, useRefusal } from "../page";
 import { baseName, patternOf, bothTexts, place, shown, stackTextOf } from "../safe_text";
@@ -73,7 +73,7 @@ export function FlameGraph({
       others: (node) =>
         flame.kind[node] === kOthers
           ? `others (${countText(flame.symbol[node]!, "stack", "stacks")}, ${amountText(flame.total_of[node]!, flame.unit)})`
-          : `all: ${amountText(flame.total_of[node]!, flame.unit)}, ${title.charAt(0).toLowerCase()}${title.slice(1)}`,
+          : `all: ${amountText(flame.total_of[node]!, flame.unit)}, ${withinSentence(title)}`,
     }),
     [colours, labels, title],
   );
