@@ -30,6 +30,23 @@ P
 done
 [ ! -s shares ] || fail "$(cat shares)"
 
+# The same sum in what other tools read.
+for format in folded callgrind speedscope csv; do
+  "$malloscope" export works.mscope --metric cpu --format $format -o works.$format || fail "$format: $?"
+done
+python3 - <<'P' || exit 1
+import csv, json
+wanted = sum(f["self"] for f in json.load(open("function.json"))["functions"])
+callgrind = open("works.callgrind").read()
+profile, = json.load(open("works.speedscope"))["profiles"]
+rows = list(csv.DictReader(open("works.csv")))
+sums = {"folded": sum(int(line.rsplit(" ", 1)[1]) for line in open("works.folded")),
+        "callgrind": int(callgrind.split("summary: ")[1].split()[0]),
+        "speedscope": sum(profile["weights"]),
+        "csv": sum(int(row["cpu_ns"]) for row in rows)}
+assert set(sums.values()) == {wanted}, (sums, wanted)
+P
+
 # A program's own signals, and those it waits for.
 for what in own waits resets vforks; do
   "$programs/busy" $what >native || fail "$what natively: $?"
