@@ -40,7 +40,7 @@ MALLOSCOPE = os.environ.get("MALLOSCOPE", str(BUILD / "bin/malloscope"))
 JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
 
 # What is off by default has rows of its own.
-OURS = {"malloscope": [], "free-stacks": ["--free-stacks"], "time-calls": ["--time-calls"]}
+OURS = {"malloscope": [], "free-stacks": ["--free-stacks"], "time-calls": ["--time-calls"], "cpu": ["--cpu"]}
 
 
 class Measured:
@@ -261,7 +261,7 @@ def main():
     arguments.add_argument("-n", type=int, default=5)
     arguments.add_argument("--quick", action="store_true", help="one round")
     arguments.add_argument("--only", action="append", default=[])
-    arguments.add_argument("--tools", default="native,forward,malloscope,free-stacks,time-calls,"
+    arguments.add_argument("--tools", default="native,forward,malloscope,free-stacks,time-calls,cpu,"
                            "heaptrack,jemalloc-all")
     arguments.add_argument("--scale", type=float, default=1.0)
     arguments.add_argument("--no-file", action="store_true")

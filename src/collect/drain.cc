@@ -295,14 +295,18 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
       return true;
     }
     case kCpuSample: {
-      if (count != 3 || payload > UINT32_MAX) return false;
+      if (count != 3) return false;
       uint64_t tick = std::max(words[1], lane.tick);
       if (tick >= limit_tick) {
         *stop = true;
         return true;
       }
-      CpuRecord record = {raw(image.id), raw(lane.thread), tick, payload,
-                          std::min(words[2], kMostCpuNanoseconds)};
+      CpuRecord record = {raw(image.id),
+                          raw(lane.thread),
+                          tick,
+                          payload & UINT32_MAX,
+                          std::min(words[2], kMostCpuNanoseconds),
+                          payload >> 32};
       put(ChunkType::kCpu, record, &cpu_);
       lane.tick = tick;
       return true;

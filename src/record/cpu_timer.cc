@@ -9,6 +9,7 @@
 #include "record/cpu_timer.h"
 
 #include <time.h>
+#include <ucontext.h>
 
 #include "base/syscall.h"
 #include "record/real.h"
@@ -45,25 +46,34 @@ timespec timespec_of(uint64_t ns) {
   return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
 }
 
-uint64_t cpu_ns() {
+// Of the calling thread, or of the whole process.
+uint64_t cpu_ns(long clock = CLOCK_THREAD_CPUTIME_ID) {
   timespec time = {};
-  sys::call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, sys::arg(&time));
+  sys::call(SYS_clock_gettime, clock, sys::arg(&time));
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
-// Writes a sample; the thread's hook has this frame.
-void tell_cpu(ThreadState* t, uintptr_t frame, bool knows_where) {
-  t->cpu_due = false;
-  uint64_t now = cpu_ns();
-  if (now <= t->cpu_told_ns) return;
+// Writes a sample; false: it was dropped.
+bool tell(ThreadState* t, uintptr_t frame, bool knows_where, uint64_t ns) {
   begin_recording(t, frame);
   StackId stack = StackId::kNone;
-  if ((knows_where && !stack_of(t, frame, &stack)) ||
-      !t->lane.cpu_sample(tick_in_order(t), now - t->cpu_told_ns, stack))
-    t->lane.count_drop();
+  uint64_t flags = t->cpu_of_recorder ? wire::kCpuOfRecorder : 0;
+  bool told = (!knows_where || stack_of(t, frame, &stack)) &&
+              t->lane.cpu_sample(tick_in_order(t), ns, stack, flags);
+  if (told)
+    process().cpu_told_ns.fetch_add(ns, std::memory_order_relaxed);
   else
-    t->cpu_told_ns = now;
+    t->lane.count_drop();
   end_recording(t);
+  return told;
+}
+
+// What the thread has used since it last told; its hook has this frame.
+void tell_cpu(ThreadState* t, uintptr_t frame, bool knows_where) {
+  uint64_t now = cpu_ns();
+  if (now > t->cpu_told_ns && tell(t, frame, knows_where, now - t->cpu_told_ns))
+    t->cpu_told_ns = now;
+  t->cpu_due = t->cpu_of_recorder = false;
 }
 
 // As if the program's own handler had been called, or none were there.
@@ -83,13 +93,24 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   sys::call(SYS_tgkill, sys::pid(), sys::tid(), signal);
 }
 
+// Whether this is a handler within one of the program's that has a stack of its own, and there is
+// no room for us on it.
+bool is_at_end_of_stack(const stack_t& alternate, uintptr_t frame) {
+  constexpr uintptr_t kRoom = 3 << 10;
+  auto low = reinterpret_cast<uintptr_t>(alternate.ss_sp);
+  return !(alternate.ss_flags & SS_DISABLE) && frame - low < alternate.ss_size &&
+         frame - low < kRoom;
+}
+
 void on_cpu_signal(int signal, siginfo_t* info, void* context) {
   if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &our_mark)
     return pass_on(signal, info, context);
   ThreadState* t = thread;
   // What is passed over here is part of the next sample.
   if (t->outer == 0 || t->nesting > 0 || t->cpu_timer == 0) return;
+  if (is_at_end_of_stack(static_cast<const ucontext_t*>(context)->uc_stack, MSCOPE_FRAME)) return;
   if (t->outer != ThreadState::kIdle || t->recording) {
+    if (!t->cpu_due) t->cpu_of_recorder = t->recording != 0;
     t->cpu_due = true;
     return;
   }
@@ -103,8 +124,8 @@ void on_cpu_signal(int signal, siginfo_t* info, void* context) {
 void catch_with_mask(struct sigaction& action) {
   struct sigaction ours = action, before = {};
   ours.sa_sigaction = on_cpu_signal;
-  // On the program's stack for signals, if it has one: that of the thread may be a small one.
-  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  // Not on the program's stack for signals: it may be just large enough for what it is meant for.
+  ours.sa_flags = SA_SIGINFO | SA_RESTART | (action.sa_flags & SA_NODEFER);
   real.sigaction(kCpuSignal, &ours, &before);
   if (before.sa_sigaction != on_cpu_signal) action = before;
 }
@@ -155,8 +176,12 @@ void start_timer(ThreadState* t) {
   }
   t->cpu_timer = place;
   place->store(number + 1);
+  // Not at once, even if it is high time: the kernel looks at its next tick, wherever the thread is
+  // then. Else whoever unblocks signals would have all the time before.
+  constexpr uint64_t kSoonNs = 50'000;
   uint64_t period = uint64_t{inherited.cpu_period_us} * 1000;
-  itimerspec times = {timespec_of(period), timespec_of(t->cpu_told_ns + period)};
+  uint64_t due = t->cpu_told_ns + period, soon = cpu_ns() + kSoonNs;
+  itimerspec times = {timespec_of(period), timespec_of(due > soon ? due : soon)};
   sys::call(SYS_timer_settime, number, TIMER_ABSTIME, sys::arg(&times), 0);
 }
 
@@ -165,13 +190,15 @@ void start_timer(ThreadState* t) {
 void catch_cpu_signal() {
   catch_with_mask(programs_action);
   inherited.catches_cpu_signal = true;
+  process().cpu_before_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns();
 }
 
 void stop_cpu_timer(ThreadState* t) {
-  if (!t->cpu_timer) return;
-  remove_timer(t->cpu_timer);
-  t->cpu_timer->store(0);
+  std::atomic<int32_t>* place = t->cpu_timer;
   t->cpu_timer = nullptr;
+  if (!place) return;
+  remove_timer(place);
+  place->store(0);
 }
 
 void stop_all_cpu_timers() {
@@ -182,9 +209,10 @@ void stop_all_cpu_timers() {
 
 void begin_cpu(ThreadState* t, uintptr_t frame) {
   if (t->cpu_timer || sys::is_sandboxed()) return;
-  constexpr uint64_t kPeriodsToBlame = 10;
+  constexpr uint64_t kPeriodsToBlame = 20;
   uint64_t untold = cpu_ns() - t->cpu_told_ns;
-  if (untold > kPeriodsToBlame * inherited.cpu_period_us * 1000) tell_last_cpu(t, frame);
+  bool first = t->cpu_told_ns == 0;
+  if (first || untold > kPeriodsToBlame * inherited.cpu_period_us * 1000) tell_last_cpu(t, frame);
   start_timer(t);
 }
 
@@ -195,15 +223,31 @@ void tell_last_cpu(ThreadState* t, uintptr_t frame) {
   leave(t);
 }
 
+void tell_cpu_at_exit(uintptr_t frame) {
+  if (!samples_cpu() || sys::is_sandboxed() || !inherited.process || process().pid != sys::pid() ||
+      thread->outer == 0)
+    return;
+  stop_all_cpu_timers();
+  tell_last_cpu(thread, frame);
+  uint64_t all = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - process().cpu_before_ns;
+  uint64_t told = process().cpu_told_ns.load();
+  if (all <= told) return;
+  static constinit uint64_t others_ns = 0;
+  others_ns = all - told;
+  with_late_state([](ThreadState* late) { tell(late, MSCOPE_FRAME, false, others_ns); });
+}
+
 // A program that returns from main comes by no hook of ours.
 #ifdef MSCOPE_DETAILED
-[[gnu::destructor]] static void unloaded() {
-  if (inherited.process && process().pid == sys::pid()) tell_last_cpu(thread, MSCOPE_FRAME);
-}
+[[gnu::destructor]] static void unloaded() { tell_cpu_at_exit(MSCOPE_FRAME); }
 #endif
 
 // A signal that comes while a hook is at work is told when the hook leaves, as its caller's time.
 void tell_cpu_of_hook(ThreadState* t, uintptr_t frame) { tell_cpu(t, frame, true); }
+
+void hide_cpu_action(struct sigaction* action) {
+  if (action && action->sa_sigaction == on_cpu_signal) *action = programs_action_now();
+}
 
 bool exchange_cpu_action(const struct sigaction* now, struct sigaction* before) {
   if (!samples_cpu() || !inherited.catches_cpu_signal) return false;

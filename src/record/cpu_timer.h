@@ -29,13 +29,20 @@ void catch_cpu_signal();
 // asks for any (sigwait, signalfd).
 MSCOPE_SLOW void begin_cpu(ThreadState* t, uintptr_t frame);
 void stop_cpu_timer(ThreadState* t);
-// Before the process gives up system calls: the return from a signal is one.
+// Whoever calls one of these two has set ThreadState::cpu_changing, and leaves it to the other if
+// he finds it set: he is a handler that has interrupted it, and what he does to the mask is undone
+// when he returns. Before the process gives up system calls: the return from a signal is one.
 void stop_all_cpu_timers();
 
-// At the end of a thread or of the process: what it has used since its last sample, of which
+// At the end of a thread, or before an exec: what it has used since its last sample, of which
 // nobody knows where.
 void tell_last_cpu(ThreadState* t, uintptr_t frame);
+// At the end of the process: likewise, and what threads that are still there have used.
+void tell_cpu_at_exit(uintptr_t frame);
 
+// If an action that the kernel tells is ours, it becomes the program's: a child that is not
+// recorded has our handler from its parent.
+void hide_cpu_action(struct sigaction* action);
 // What the program wants to be done at the signal. `now` is what it asks for, if it does.
 bool exchange_cpu_action(const struct sigaction* now, struct sigaction* before);
 

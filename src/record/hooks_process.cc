@@ -109,6 +109,7 @@ static int exec_with_recorder(const char* name, ExecCheck check, char* const* en
     return exec_in(ExecEnvironment(environment, false), exec);
   }
   if (!inherited.shared) return exec(environment);
+  if (samples_cpu() && !spawned && sys::pid() == process().pid) tell_last_cpu(thread, MSCOPE_FRAME);
   if (check.obstacle != Obstacle::kNone || check.gains_rights)
     record_not_followed(
         name, check.gains_rights ? wire::kGainsRights : static_cast<uint64_t>(check.obstacle));
@@ -292,7 +293,6 @@ static void note_exit(int code) {
     image().peak_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
   image().exit_code = code & 0xff;
   image().exit_known = 1;
-  tell_last_cpu(thread, MSCOPE_FRAME);
 }
 
 [[noreturn]] static void leave_by(const char* name, int code) {
@@ -306,10 +306,14 @@ static void note_exit(int code) {
   leave_by(name, code);
 }
 MSCOPE_EXPORT void exit(int code) { begin_to_exit("exit", code); }
-MSCOPE_EXPORT void quick_exit(int code) { begin_to_exit("quick_exit", code); }
+MSCOPE_EXPORT void quick_exit(int code) {
+  tell_cpu_at_exit(MSCOPE_FRAME);
+  begin_to_exit("quick_exit", code);
+}
 
 [[noreturn]] static void exit_at_once(const char* name, int code) {
   note_exit(code);
+  tell_cpu_at_exit(MSCOPE_FRAME);
   out_of_childs_sandbox([=]() -> int { leave_by(name, code); });
   __builtin_unreachable();
 }

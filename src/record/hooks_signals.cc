@@ -28,19 +28,25 @@ static bool is_own_process() {
 }
 
 MSCOPE_EXPORT int sigaction(int signal, const struct sigaction* now, struct sigaction* before) {
-  if (signal == kCpuSignal && samples_cpu() && is_own_process() && exchange_cpu_action(now, before))
-    return 0;
-  return real.sigaction(signal, now, before);
+  if (signal != kCpuSignal || !samples_cpu()) return real.sigaction(signal, now, before);
+  if (is_own_process() && exchange_cpu_action(now, before)) return 0;
+  int result = real.sigaction(signal, now, before);
+  if (result == 0) hide_cpu_action(before);
+  return result;
 }
 
-MSCOPE_EXPORT sighandler_t signal(int signal, sighandler_t handler) {
+// The other ways to say the same, each with its own flags.
+static sighandler_t set_handler(int signal, sighandler_t handler, int flags,
+                                sighandler_t (*otherwise)(int, sighandler_t)) {
   if (signal != kCpuSignal || !samples_cpu() || handler == SIG_ERR)
-    return real.signal(signal, handler);
+    return otherwise(signal, handler);
   struct sigaction now = {}, before = {};
   now.sa_handler = handler;
-  now.sa_flags = SA_RESTART;
-  if (!is_own_process() || !exchange_cpu_action(&now, &before)) return real.signal(signal, handler);
-  return before.sa_handler;
+  now.sa_flags = flags;
+  return sigaction(signal, &now, &before) == 0 ? before.sa_handler : SIG_ERR;
+}
+MSCOPE_EXPORT sighandler_t signal(int number, sighandler_t handler) {
+  return set_handler(number, handler, SA_RESTART, real.signal);
 }
 MSCOPE_EXPORT sighandler_t bsd_signal(int number, sighandler_t handler) {
   return signal(number, handler);
@@ -48,17 +54,48 @@ MSCOPE_EXPORT sighandler_t bsd_signal(int number, sighandler_t handler) {
 MSCOPE_EXPORT sighandler_t ssignal(int number, sighandler_t handler) {
   return signal(number, handler);
 }
+MSCOPE_EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler) {
+  return set_handler(number, handler, static_cast<int>(SA_RESETHAND | SA_NODEFER),
+                     real.__sysv_signal);
+}
+MSCOPE_EXPORT sighandler_t sysv_signal(int number, sighandler_t handler) {
+  return __sysv_signal(number, handler);
+}
+MSCOPE_EXPORT int sigignore(int number) {
+  struct sigaction ignore = {};
+  ignore.sa_handler = SIG_IGN;
+  return sigaction(number, &ignore, nullptr);
+}
+MSCOPE_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before);
+MSCOPE_EXPORT sighandler_t sigset(int number, sighandler_t handler) {
+  // It also unblocks the signal; SIG_HOLD only blocks it.
+  if (number != kCpuSignal || !samples_cpu() || handler == SIG_ERR)
+    return real.sigset(number, handler);
+  struct sigaction now = {}, before = {};
+  now.sa_handler = handler;
+  bool holds = handler == SIG_HOLD;
+  if (sigaction(number, holds ? nullptr : &now, &before) != 0) return SIG_ERR;
+  sigset_t set = {}, masked = {};
+  set.__val[0] = 1UL << (kCpuSignal - 1);
+  if (sigprocmask(holds ? SIG_BLOCK : SIG_UNBLOCK, &set, &masked) != 0) return SIG_ERR;
+  return masked.__val[0] & set.__val[0] ? SIG_HOLD : before.sa_handler;
+}
 
 // While a thread blocks the signal it has no timer.
 template <typename Change>
 static int change_mask(int how, const sigset_t* set, Change change) {
   ThreadState* t = thread;
-  if (!samples_cpu() || !set || t->outer == 0 || t->nesting > 0 || !is_own_process())
+  if (!samples_cpu() || !set || t->outer == 0 || t->nesting > 0 || t->cpu_changing ||
+      !is_own_process())
     return change();
+  t->cpu_changing = true;
+  ordered_for_signals();
   bool named = set->__val[0] >> (kCpuSignal - 1) & 1;
   if (named && how != SIG_UNBLOCK) stop_cpu_timer(t);
   int result = change();
   begin_cpu(t, MSCOPE_FRAME);
+  ordered_for_signals();
+  t->cpu_changing = false;
   return result;
 }
 MSCOPE_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {

@@ -270,11 +270,11 @@ bool LaneWriter::passed_over() {
   return true;
 }
 
-bool LaneWriter::cpu_sample(uint64_t tick, uint64_t nanoseconds, StackId stack) {
+bool LaneWriter::cpu_sample(uint64_t tick, uint64_t nanoseconds, StackId stack, uint64_t flags) {
   if (tick < last_tick_) tick = last_tick_;
   if (!reserve(3)) return false;
   uint64_t* at = words_ + used_;
-  at[0] = wire::extended_word(wire::kCpuSample, 3, raw(stack));
+  at[0] = wire::extended_word(wire::kCpuSample, 3, flags << 32 | raw(stack));
   at[1] = tick;
   at[2] = nanoseconds;
   commit(3, tick);

@@ -79,7 +79,7 @@ class LaneWriter {
   bool free_stack(StackId stack);
   bool call_time(uint64_t cycles);
   bool passed_over();
-  bool cpu_sample(uint64_t tick, uint64_t nanoseconds, StackId stack);
+  bool cpu_sample(uint64_t tick, uint64_t nanoseconds, StackId stack, uint64_t flags);
 
   void count_drop();
 

@@ -45,6 +45,8 @@ struct Process {
   static constexpr int kCpuTimers = 1024;
   static constexpr int32_t kTaken = -1;
   std::atomic<int32_t> cpu_timers[kCpuTimers];
+  std::atomic<uint64_t> cpu_told_ns;  // By all threads.
+  uint64_t cpu_before_ns;  // Used by threads of a program that has become this one by exec.
   ThreadStarts thread_starts;
 };
 

@@ -169,6 +169,8 @@ constinit Real real = {
     .pthread_create = Stub<&Real::pthread_create>::call,
     .sigaction = Stub<&Real::sigaction>::call,
     .signal = Stub<&Real::signal>::call,
+    .__sysv_signal = Stub<&Real::__sysv_signal>::call,
+    .sigset = Stub<&Real::sigset>::call,
     .sigprocmask = Stub<&Real::sigprocmask>::call,
     .pthread_sigmask = Stub<&Real::pthread_sigmask>::call,
 };
@@ -221,6 +223,8 @@ void resolve() {
   FIND(pthread_create);
   FIND(sigaction);
   FIND(signal);
+  FIND(__sysv_signal);
+  FIND(sigset);
   FIND(sigprocmask);
   FIND(pthread_sigmask);
 #endif

@@ -55,6 +55,8 @@ struct Real {
   int (*pthread_create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   int (*sigaction)(int, const struct sigaction*, struct sigaction*);
   void (*(*signal)(int, void (*)(int)))(int);
+  void (*(*__sysv_signal)(int, void (*)(int)))(int);
+  void (*(*sigset)(int, void (*)(int)))(int);
   int (*sigprocmask)(int, const sigset_t*, sigset_t*);
   int (*pthread_sigmask)(int, const sigset_t*, sigset_t*);
 };

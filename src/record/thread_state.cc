@@ -81,7 +81,7 @@ ThreadState* new_state(int tid, uint8_t nesting) {
   state->exit_rounds = 0;
   state->recording = state->inner = 0;
   state->nested = nullptr;
-  state->cpu_due = false;
+  state->cpu_due = state->cpu_of_recorder = state->cpu_changing = false;
   state->cpu_told_ns = 0;
   state->cpu_timer = nullptr;
   // What interleaves with another lane of the same thread, or serves many, is always timed.
@@ -117,6 +117,8 @@ void thread_exits(void* argument) {
     pthread_setspecific(exit_key, state);
     return;
   }
+  state->cpu_changing = true;
+  ordered_for_signals();
   stop_cpu_timer(state);
   tell_last_cpu(state, MSCOPE_FRAME);
   tell_name(state);
@@ -166,16 +168,33 @@ ThreadState* wake_thread() {
   if (departed) return state;
   tell_name(state);
   if (has_exit_key) state->has_key = pthread_setspecific(exit_key, state) == 0;
-  if (samples_cpu()) begin_cpu(state, MSCOPE_FRAME);
+  if (samples_cpu() && !state->cpu_changing) {
+    state->cpu_changing = true;
+    ordered_for_signals();
+    begin_cpu(state, MSCOPE_FRAME);
+    ordered_for_signals();
+    state->cpu_changing = false;
+  }
   return state;
+}
+
+static void give_back(ThreadState* late) {
+  if (late == process().late.load(std::memory_order_relaxed))
+    process().late_taken.store(0, std::memory_order_release);
+  else
+    retire(late);
 }
 
 void give_back_late_state(ThreadState* state) {
   thread = &asleep.state;
-  if (state == process().late.load(std::memory_order_relaxed))
-    process().late_taken.store(0, std::memory_order_release);
-  else
-    retire(state);
+  give_back(state);
+}
+
+void with_late_state(void (*tell)(ThreadState*)) {
+  ThreadState* late = borrow_late_state();
+  if (!late) return;
+  tell(late);
+  give_back(late);
 }
 
 ThreadState* nested_state(ThreadState* busy) {

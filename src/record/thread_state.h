@@ -66,7 +66,9 @@ struct ThreadState {
   uint64_t told;         // ... and how many events the lane has.
   uint64_t random;       // See throws.h: where its throws are, ...
   bool passed;           // ... and whether it has passed over a block since it last took one.
-  bool cpu_due;          // See cpu_timer.h: a signal came while a hook was at work.
+  bool cpu_due;          // See cpu_timer.h: a signal came while a hook was at work, ...
+  bool cpu_of_recorder;  // ... and not in the allocator.
+  bool cpu_changing;     // Its timer is being made or removed.
   uint64_t cpu_told_ns;  // Of the thread's CPU time.
   std::atomic<int32_t>* cpu_timer;  // Its place in Process::cpu_timers, if it has a timer.
   LaneWriter lane;
@@ -78,6 +80,9 @@ extern constinit thread_local ThreadState* thread;
 
 // Gives the thread a state and a lane. nullptr if this process is not recording.
 MSCOPE_SLOW ThreadState* wake_thread();
+
+// Calls `tell` with the state of threads that are gone, whose events nobody else would tell.
+void with_late_state(void (*tell)(ThreadState*));
 
 // To be called when a hook ends whose thread was woken for it alone; see thread_state.cc.
 void give_back_late_state(ThreadState* state);

@@ -13,6 +13,7 @@
 
 #include "trace/cpu_stacks.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "trace/module_finder.h"
@@ -66,6 +67,29 @@ void name_cpu_stacks(Image* image) {
   Namer namer(image);
   for (CpuSample& sample : image->cpu)
     if (sample.stack != StackId::kNone) sample.stack = namer.name(sample.stack);
+}
+
+void part_cpu_of_execs(std::vector<Image>* images) {
+  // What the clock of the thread that goes on has told up to the end of each image: it is the one
+  // that told last.
+  std::vector<uint64_t> clocks(images->size(), 0);
+  for (size_t i = 0; i < images->size(); ++i) {
+    Image& image = (*images)[i];
+    size_t before = raw(image.parent);
+    bool goes_on = image.origin == Origin::kExeced && before >= 1 && before <= i &&
+                   (*images)[before - 1].pid == image.pid;
+    uint64_t told = goes_on ? clocks[before - 1] : 0;
+    if (image.cpu.empty()) {
+      clocks[i] = told;
+      continue;
+    }
+    uint64_t& first = image.cpu.front().nanoseconds;
+    const uint64_t counted = std::min(first, told);
+    first -= counted;
+    clocks[i] = counted;
+    for (const CpuSample& sample : image.cpu)
+      if (sample.thread == image.cpu.back().thread) clocks[i] += sample.nanoseconds;
+  }
 }
 
 }  // namespace malloscope::trace

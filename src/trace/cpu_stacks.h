@@ -13,4 +13,8 @@ namespace malloscope::trace {
 // called once, when all stacks are defined and all modules are known.
 void name_cpu_stacks(Image* image);
 
+// A thread's CPU clock goes on through an exec, so the first sample of a program that was exec'd
+// has what the one before it has told already. Takes that out. Samples are in order of time.
+void part_cpu_of_execs(std::vector<Image>* images);
+
 }  // namespace malloscope::trace

@@ -77,6 +77,7 @@ class Stream {
       image.stacks.all_defined();
       check_cpu(&image);
     }
+    part_cpu_of_execs(&tables_.images);
     tables_.complete = tables_.end_tick.has_value() && tables_.incomplete_because.empty();
     if (!tables_.end_tick) tables_.incomplete_because = chunks->why_no_end();
     return std::move(tables_);
@@ -276,10 +277,11 @@ class Stream {
 
   bool take_record(const wire::CpuRecord& record) {
     Image* owner = image(record.image);
-    if (!owner || !record.sensible()) return false;
-    owner->cpu.push_back({record.tick, record.nanoseconds,
-                          ThreadId{static_cast<uint32_t>(record.thread)},
-                          StackId{static_cast<uint32_t>(record.stack)}});
+    if (!owner || !record.sensible() || cpu_ns_ + record.nanoseconds < cpu_ns_) return false;
+    cpu_ns_ += record.nanoseconds;
+    owner->cpu.push_back(
+        {record.tick, record.nanoseconds, ThreadId{static_cast<uint32_t>(record.thread)},
+         StackId{static_cast<uint32_t>(record.stack)}, (record.flags & wire::kCpuOfRecorder) != 0});
     return true;
   }
 
@@ -474,6 +476,7 @@ class Stream {
   uint64_t epoch_events_ = 0;
   std::vector<wire::Event> mappings_;
   uint64_t epoch_tick_ = 0;
+  uint64_t cpu_ns_ = 0;  // Of all samples.
   uint64_t name_bytes_ = 0;
 };
 

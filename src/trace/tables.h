@@ -163,6 +163,7 @@ struct CpuSample {
   uint64_t nanoseconds = 0;
   ThreadId thread = ThreadId::kNone;
   StackId stack = StackId::kNone;  // StackTable::is_of_cpu, or kNone: nobody knows where.
+  bool of_recorder = false;        // The recorder was at work, for a call from there.
 };
 
 struct Image {

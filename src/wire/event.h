@@ -138,6 +138,8 @@ enum class MarkKind : uint8_t {
 inline constexpr unsigned kMarkKinds = 6;
 inline constexpr uint64_t kMostMarkBytes = 256;  // Of a name; what is longer is cut.
 
+inline constexpr uint64_t kCpuOfRecorder = 1;  // A flag of a sample: the recorder was at work.
+
 // Of one sample: a month. Sums of as many samples as a trace can hold fit into 64 bits.
 inline constexpr uint64_t kMostCpuNanoseconds = uint64_t{30} * 24 * 3600 * 1'000'000'000;
 
@@ -214,7 +216,7 @@ enum Extended : uint64_t {
                      // an allocation by an aligned entry point, committed together with this.
   kMarkEvent = 11,   // tick, then the name, padded; payload: bytes of the name << 8 | MarkKind.
   kPassedOver = 12,  // See Kind::kPassed.
-  kCpuSample = 13,   // tick, nanoseconds; payload: the stack. See CpuRecord in records.h.
+  kCpuSample = 13,   // tick, nanoseconds; payload: flags << 32 | stack. See CpuRecord in records.h.
 };
 inline constexpr uint64_t kMaxPayload = (uint64_t{1} << 40) - 1;
 inline constexpr uint64_t kMaxExtendedWords = (1 << 12) - 1;

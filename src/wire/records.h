@@ -127,13 +127,13 @@ struct MarkRecord {
   }
 };
 
-// A moment at which a thread was computing, and the CPU time that it stands for: all that the thread
-// has used since the one before. Stack 0: nobody knows where that was spent.
+// A moment at which a thread was computing, and the CPU time that it stands for: all that the
+// thread has used since the one before. Stack 0: nobody knows where that was spent.
 struct CpuRecord {
-  uint64_t image = 0, thread = 0, tick = 0, stack = 0, nanoseconds = 0;
+  uint64_t image = 0, thread = 0, tick = 0, stack = 0, nanoseconds = 0, flags = 0;
   template <typename V>
   void visit(V& v) {
-    v(image), v(thread), v(tick), v(stack), v(nanoseconds);
+    v(image), v(thread), v(tick), v(stack), v(nanoseconds), v(flags);
   }
   bool sensible() const {
     return stack <= UINT32_MAX && thread <= UINT32_MAX && nanoseconds <= kMostCpuNanoseconds;
