@@ -48,13 +48,29 @@ assert set(sums.values()) == {wanted}, (sums, wanted)
 P
 
 # A program's own signals, and those it waits for.
-for what in own waits resets vforks; do
+for what in own waits resets vforks within small otherwise; do
   "$programs/busy" $what >native || fail "$what natively: $?"
   "$malloscope" run -q --cpu --force -o odd.mscope "$programs/busy" $what >profiled || fail "$what: $?"
   cmp native profiled || fail "$what: $(cat profiled)"
 done
 "$malloscope" run -q --cpu --force -o odd.mscope "$programs/busy" dies 2>/dev/null
 same "death by its own SIGPROF" $? $((128 + 27))
+
+# What was used before an exec is told once; what a thread uses that is alive at the end is told too;
+# and whoever unblocks signals has no time but his own.
+for what in execs leaves masks; do
+  "$malloscope" run -q --cpu --force -o $what.mscope "$programs/busy" $what >truth || fail "$what: $?"
+  "$malloscope" report $what.mscope --metric cpu --by function --json >$what.json || fail "report: $?"
+  python3 - $what.json <<'P' || fail "$what"
+import json, sys
+truth = {name: int(ns) for name, ns in (line.split() for line in open("truth"))}
+functions = json.load(open(sys.argv[1]))["functions"]
+total = sum(f["self"] for f in functions)
+assert abs(total - truth["total"]) < 0.03 * truth["total"] + 20e6, (total, truth)
+masked = sum(f["cumulative"] for f in functions if f["function"].startswith("masked"))
+assert masked <= truth.get("masked", 0) + 0.1 * total, (masked, truth)
+P
+done
 
 # What a thread computes that blocks the signal is told, but not where.
 "$malloscope" run -q --cpu --force -o waits.mscope "$programs/busy" waits >/dev/null || fail "waits: $?"

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/cpu_summary.h"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <unordered_map>
 
 #include "analyze/cpu_samples.h"
+#include "analyze/numbers.h"
 
 namespace malloscope::analyze {
 
@@ -15,8 +18,16 @@ CpuSum cpu_sum(const Reading& reading) {
       if (CpuSamples::is_in(reading.accounts().window(), sample.tick)) {
         sum.nanoseconds += sample.nanoseconds;
         ++sum.samples;
+        if (sample.of_recorder) sum.recorder_nanoseconds += sample.nanoseconds;
       }
   return sum;
+}
+
+std::string recorders_share(const CpuSum& sum) {
+  constexpr uint64_t kWorthSaying = 20;  // One part of so many.
+  if (sum.recorder_nanoseconds * kWorthSaying < sum.nanoseconds || sum.nanoseconds == 0) return "";
+  return fmt::format("about {} of it was spent on recording",
+                     percent_text(sum.recorder_nanoseconds, sum.nanoseconds));
 }
 
 CpuFunction heaviest_function(Reading* reading) {

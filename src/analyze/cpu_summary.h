@@ -14,8 +14,11 @@ namespace malloscope::analyze {
 struct CpuSum {
   uint64_t nanoseconds = 0;
   uint64_t samples = 0;
+  uint64_t recorder_nanoseconds = 0;  // Of which the recorder used, for calls of the program.
 };
 CpuSum cpu_sum(const Reading& reading);
+// "about 62 % of it was spent on recording"; empty where that is little.
+std::string recorders_share(const CpuSum& sum);
 
 // The function that used most of it itself; of none the name is empty.
 struct CpuFunction {

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "analyze/cpu_samples.h"
+#include "analyze/cpu_summary.h"
 #include "analyze/numbers.h"
 
 namespace malloscope::analyze {
@@ -247,9 +248,12 @@ std::string headline(const Reading& reading, const Amounts& total, Metric metric
       return fmt::format(
           "{} in the allocator, for {}", duration_text(sum),
           count_text(total.allocations, "allocation", "allocations") + " and what became of them");
-    case Metric::kCpu:
-      return fmt::format("{} of CPU time, in {}", duration_text(sum),
-                         count_text(total.cpu_samples, "sample", "samples"));
+    case Metric::kCpu: {
+      std::string share = recorders_share(cpu_sum(reading));
+      return fmt::format("{} of CPU time, in {}{}", duration_text(sum),
+                         count_text(total.cpu_samples, "sample", "samples"),
+                         share.empty() ? "" : "; of all, " + share);
+    }
     case Metric::kOverhead: {
       bool exact = std::ranges::all_of(reading.selected(), [](const trace::Image* image) {
         return allocator_of(*image) == Allocator::kGlibc;

@@ -199,6 +199,7 @@ void write_cpu(JsonWriter* json, const analyze::Reading& reading) {
   json->key("cpu").begin_object();
   json->member("cpu_ns", sum.nanoseconds);
   json->member("samples", sum.samples);
+  json->member("recorder_ns", sum.recorder_nanoseconds);
   json->end();
 }
 

@@ -213,6 +213,7 @@ class Page {
       meaning += fmt::format("; most in {} ({})",
                              cut_end(printable(symbols::short_name(most.name)), width_ / 2),
                              percent_text(most.nanoseconds, sum.nanoseconds));
+    if (std::string share = analyze::recorders_share(sum); !share.empty()) meaning += "; " + share;
     figure("CPU time", duration_text(sum.nanoseconds), meaning);
   }
 

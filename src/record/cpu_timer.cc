@@ -231,7 +231,7 @@ void tell_cpu_at_exit(uintptr_t frame) {
   tell_last_cpu(thread, frame);
   uint64_t all = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - process().cpu_before_ns;
   uint64_t told = process().cpu_told_ns.load();
-  if (all <= told) return;
+  if (all <= told + uint64_t{inherited.cpu_period_us} * 1000) return;  // Only how clocks are read.
   static constinit uint64_t others_ns = 0;
   others_ns = all - told;
   with_late_state([](ThreadState* late) { tell(late, MSCOPE_FRAME, false, others_ns); });

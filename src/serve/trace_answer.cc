@@ -94,11 +94,13 @@ class Overview {
   void cpu() {
     analyze::CpuSum sum = analyze::cpu_sum(reading_);
     analyze::CpuFunction most = analyze::heaviest_function(&reading_);
-    say(fmt::format("{} of CPU time were used{}.", duration_text(sum.nanoseconds),
+    std::string share = analyze::recorders_share(sum);
+    say(fmt::format("{} of CPU time were used{}{}.", duration_text(sum.nanoseconds),
                     most.name.empty()
                         ? ""
                         : fmt::format(", most in {} ({})", symbols::short_name(most.name),
-                                      percent_text(most.nanoseconds, sum.nanoseconds))),
+                                      percent_text(most.nanoseconds, sum.nanoseconds)),
+                    share.empty() ? "" : "; " + share),
         {{"view", "flame"}, {"metric", "cpu"}});
   }
 

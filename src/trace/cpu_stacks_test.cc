@@ -95,5 +95,37 @@ TEST_F(CpuStacks, AreNoneWithoutSamples) {
   EXPECT_FALSE(image_.stacks.is_of_cpu(StackId::kNone));
 }
 
+TEST(CpuOfExecs, IsToldOnce) {
+  auto image = [](uint32_t id, uint32_t parent, int pid, Origin origin,
+                  std::vector<CpuSample> samples) {
+    Image made;
+    made.id = ImageId{id};
+    made.parent = ImageId{parent};
+    made.pid = pid;
+    made.origin = origin;
+    made.cpu = std::move(samples);
+    return made;
+  };
+  auto sample = [](uint64_t ns, uint32_t thread) {
+    return CpuSample{.tick = 1, .nanoseconds = ns, .thread = ThreadId{thread}};
+  };
+  // The second thread of the first program execs; its clock goes on, and again in the third.
+  std::vector<Image> images;
+  images.push_back(image(1, 0, 7, Origin::kLaunched, {sample(50, 1), sample(20, 2), sample(5, 2)}));
+  images.push_back(image(2, 1, 7, Origin::kExeced, {sample(26, 1), sample(3, 1)}));
+  images.push_back(image(3, 2, 7, Origin::kExeced, {sample(30, 1)}));
+  // A child's clock begins anew.
+  images.push_back(image(4, 2, 8, Origin::kForked, {sample(9, 1)}));
+  images.push_back(image(5, 4, 8, Origin::kExeced, {}));
+  images.push_back(image(6, 5, 8, Origin::kExeced, {sample(10, 1)}));
+  part_cpu_of_execs(&images);
+  std::vector<uint64_t> sums;
+  for (const Image& one : images) {
+    sums.push_back(0);
+    for (const CpuSample& told : one.cpu) sums.back() += told.nanoseconds;
+  }
+  EXPECT_EQ(sums, (std::vector<uint64_t>{75, 4, 1, 9, 0, 1}));
+}
+
 }  // namespace
 }  // namespace malloscope::trace

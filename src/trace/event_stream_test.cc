@@ -153,8 +153,9 @@ TEST_F(EventStream, ReadsWhereTheProgramComputed) {
     // The kernel's trampoline, which the handler returns to, is no part of it.
     EXPECT_TRUE(frames.empty() || frames[0] & wire::kInterrupted);
   }
-  decltype(seen) wanted = {{1317186, 1, 6}, {2500063, 1, 4}, {2412984, 1, 4},  {8740804, 1, 4},
-                           {1322444, 1, 4}, {971764, 1, 4},  {11597678, 1, 4}, {1160294, 1, 0}};
+  decltype(seen) wanted = {{1353852, 1, 0}, {3558556, 1, 6}, {3977588, 1, 4}, {3984459, 1, 6},
+                           {4001033, 1, 4}, {4004928, 1, 4}, {3991359, 1, 4}, {3997408, 1, 4},
+                           {1267663, 1, 0}, {2233, 2, 0}};
   EXPECT_EQ(seen, wanted);
 }
 

@@ -6,6 +6,9 @@
 // run: waits
 // run: resets
 // run: vforks
+// run: within
+// run: small
+// run: otherwise
 
 #include <errno.h>
 #include <pthread.h>
@@ -183,6 +186,129 @@ static int vforks() {
   return 0;
 }
 
+static long long process_ns() {
+  timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+// The CPU clock goes on through an exec; what was told before must not be told again.
+static int execs(char **argv) {
+  if (argv[2]) {
+    childs_work();
+    printf("total %lld\n", process_ns());
+    return 0;
+  }
+  light();
+  char again[] = "again";
+  char *words[] = {argv[0], argv[1], again, nullptr};
+  execv("/proc/self/exe", words);
+  return 1;
+}
+
+static void *never_ends(void *) {
+  for (;;) compute(1, &of_anything);
+}
+
+// A thread that blocks all signals and is still there at the end.
+static int leaves_a_thread() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, never_ends, nullptr)) fail("no thread");
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  heavy();
+  printf("total %lld\n", process_ns());
+  fflush(stdout);
+  return 0;
+}
+
+static volatile long long of_masked;
+__attribute__((noinline)) static void masked() {
+  long long began = thread_ns();
+  sigset_t all, before;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, &before);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  of_masked = of_masked + thread_ns() - began;
+}
+__attribute__((noinline)) static void unmasked() { compute(1, &of_anything); }
+
+// Who unblocks signals has no more time than he uses.
+static int masks_often() {
+  for (int i = 0; i < 600; ++i) {
+    unmasked();
+    masked();
+  }
+  printf("masked %lld\ntotal %lld\n", of_masked, process_ns());
+  return 0;
+}
+
+static void on_alarm(int) {
+  sigset_t prof, before;
+  sigemptyset(&prof);
+  sigaddset(&prof, SIGPROF);
+  sigprocmask(SIG_BLOCK, &prof, &before);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
+// A handler changes the mask while the thread does.
+static int masks_within() {
+  signal(SIGALRM, on_alarm);
+  itimerval often = {{0, 200}, {0, 200}}, never = {};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  for (long long end = thread_ns() + 300000000; thread_ns() < end;) on_alarm(0);
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigset_t pending;
+  if (sigpending(&pending) || sigismember(&pending, SIGPROF)) fail("one is pending");
+  printf("within\n");
+  return 0;
+}
+
+// It computes on its own small stack for signals, below which there is something.
+static char guarded[16384];
+static void on_small_stack(int) {
+  volatile char local[1024];
+  local[0] = 1;
+  compute(60, &of_anything);
+  local[1] = local[0];
+}
+static int has_a_small_stack() {
+  memset(guarded, 7, sizeof guarded);
+  stack_t stack = {};
+  stack.ss_sp = guarded + 8192;
+  stack.ss_size = 8192;
+  sigaltstack(&stack, nullptr);
+  struct sigaction action = {};
+  action.sa_handler = on_small_stack;
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR2, &action, nullptr);
+  for (int i = 0; i < 4; ++i) raise(SIGUSR2);
+  for (int i = 0; i < 8192; ++i)
+    if (guarded[i] != 7) fail("something was overwritten");
+  printf("small\n");
+  return 0;
+}
+
+// All ways that libc has to say it.
+static int resets_otherwise() {
+  sigset(SIGPROF, SIG_DFL);
+  compute(30, &of_anything);
+  sysv_signal(SIGPROF, SIG_DFL);
+  compute(30, &of_anything);
+  sysv_signal(SIGPROF, on_signal);
+  compute(60, &of_anything);
+  if (handled != 0) fail("signals that are not its own");
+  raise(SIGPROF);
+  if (handled != 1) fail("none of its own");
+  sigignore(SIGPROF);
+  raise(SIGPROF);
+  compute(30, &of_anything);
+  printf("otherwise\n");
+  return 0;
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
   if (!strcmp(what, "works")) return works();
@@ -191,5 +317,11 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "waits")) return waits_for_any();
   if (!strcmp(what, "resets")) return resets_all();
   if (!strcmp(what, "vforks")) return vforks();
+  if (!strcmp(what, "execs")) return execs(argv);
+  if (!strcmp(what, "leaves")) return leaves_a_thread();
+  if (!strcmp(what, "masks")) return masks_often();
+  if (!strcmp(what, "within")) return masks_within();
+  if (!strcmp(what, "small")) return has_a_small_stack();
+  if (!strcmp(what, "otherwise")) return resets_otherwise();
   return 2;
 }
