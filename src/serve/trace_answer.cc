@@ -165,8 +165,11 @@ void write_warnings(analyze::Reading& reading, output::JsonWriter* json) {
   if (!reading.accounts().phases().complete)
     write_warning("other", fmt::format("Not all is known of phases: {}.", analyze::kPhasesNotTold),
                   json);
-  for (const std::string& sentence : reading.missing_names())
-    write_warning("names", sentence, json);
+  // First those that most of the figures are of.
+  std::vector<std::string> names = output::remarks_on_names(&reading);
+  for (std::string& sentence : reading.missing_names())
+    if (std::ranges::find(names, sentence) == names.end()) names.push_back(std::move(sentence));
+  for (const std::string& sentence : names) write_warning("names", sentence, json);
   for (const trace::Note& note : tables.notes) write_warning("other", note.text, json);
   json->end();
 }

@@ -7,7 +7,7 @@ import type { Source } from "./source";
 import type { State } from "./state";
 
 // The metric as if no time had been chosen.
-function metricBefore(state: State): string {
+export function metricBefore(state: State): string {
   return state.metric_was || state.metric;
 }
 

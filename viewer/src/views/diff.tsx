@@ -8,6 +8,7 @@ import { amountText, changeText, durationText } from "../format";
 import { cutTime, metricWords, usePage } from "../page";
 import { shown } from "../safe_text";
 import { isCompared, question } from "../state";
+import { metricBefore } from "../time_choice";
 import { afterWords, beforeWords } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { Choice, Waiting } from "../widgets/bits";
@@ -22,10 +23,11 @@ export function DiffView() {
   const q = question(state);
   const compared = isCompared(state);
   const asked = useAnswer(compared ? `${q}` : null, (signal) => source.sites(q, "site", null, signal));
+  const metric = metricBefore(state);
   const halves = () =>
     change({
       base: false,
-      metric: ofRanges.includes(state.metric) ? state.metric : "allocated",
+      metric: ofRanges.includes(metric) ? metric : "allocated",
       before_from: 0,
       before_to: 500,
       from: 500,
@@ -35,6 +37,7 @@ export function DiffView() {
     change({
       base: false,
       metric: "live",
+      metric_was: metric === "live" ? "" : metric,
       before_from: null,
       before_to: state.to !== null && state.to < 1000 ? state.to : 500,
       from: null,

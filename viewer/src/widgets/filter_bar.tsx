@@ -257,8 +257,10 @@ function Typed({
   onFocus?: () => void;
   set: (text: string) => Partial<State>;
 }) {
-  const { change } = usePage();
-  const refusal = useRefusal()(name);
+  const { change, state } = usePage();
+  // What is there already can still be taken away.
+  const ofBlocks = state.metric === "cpu" && !value && ["type", "min_size", "max_size"].includes(name);
+  const refusal = useRefusal()(name) ?? (ofBlocks ? "CPU time has neither size nor type." : null);
   const [text, setText] = useState(value);
   const [told, setTold] = useState(false); // What is wrong with it, once nobody types.
   const input = useRef<HTMLInputElement>(null);
