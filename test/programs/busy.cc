@@ -292,6 +292,7 @@ static int has_a_small_stack() {
 }
 
 // All ways that libc has to say it.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static int resets_otherwise() {
   sigset(SIGPROF, SIG_DFL);
   compute(30, &of_anything);
