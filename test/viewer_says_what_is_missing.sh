@@ -29,7 +29,7 @@ int main(void) {
   return write(1, "done\n", 5) != 5 || sleep(1);
 }
 C
-gcc -O1 -fno-builtin busy.c -o busy || fail "busy.c"
+gcc -O1 -g -fno-builtin busy.c -o busy || fail "busy.c"
 record lossy.mscope ./busy >out &
 launcher=$!
 wait_for 5 collector_of lossy.mscope >/dev/null || fail "no collector found"
