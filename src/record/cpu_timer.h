@@ -27,11 +27,14 @@ void catch_cpu_signal();
 // Gives the calling thread its timer, if it has none. Where it has computed for a while without
 // one, nobody knows. A thread that blocks the signal has none: the signal would wait for whoever
 // asks for any (sigwait, signalfd).
+//
+// Whoever calls this or stop_cpu_timer() has set ThreadState::cpu_changing, and does neither if he
+// finds it set: he is a handler that has interrupted the other, and what he does to the mask is
+// undone when he returns.
 MSCOPE_SLOW void begin_cpu(ThreadState* t, uintptr_t frame);
 void stop_cpu_timer(ThreadState* t);
-// Whoever calls one of these two has set ThreadState::cpu_changing, and leaves it to the other if
-// he finds it set: he is a handler that has interrupted it, and what he does to the mask is undone
-// when he returns. Before the process gives up system calls: the return from a signal is one.
+
+// At the end of the process, and before it gives up system calls: the return from a signal is one.
 void stop_all_cpu_timers();
 
 // At the end of a thread, or before an exec: what it has used since its last sample, of which

@@ -8,7 +8,6 @@
 
 #ifdef MSCOPE_DETAILED
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 
