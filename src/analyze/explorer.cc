@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "analyze/folded_tree.h"
+#include "analyze/index_life_sums.h"
 #include "analyze/row_selector.h"
 #include "analyze/symbol_naming.h"
 
@@ -151,6 +152,12 @@ Query about_frames(const Query& query) {
   return frames;
 }
 
+// What a metric asks for beyond what every tally counts is had in other ways.
+TallyOptions counting(TallyOptions options) {
+  options.details = options.overhead = false;
+  return options;
+}
+
 // A reading's accounts are others as long as this lives, whatever is thrown.
 class OtherAccounts {
  public:
@@ -259,6 +266,7 @@ void Explorer::make_room() {
   all_amounts_.clear();
   amounts_.clear();
   cell_sites_.clear();
+  cell_rows_.clear();
 }
 
 bool Explorer::prepare() { return sums_ && sums_->prepare(); }
@@ -293,16 +301,98 @@ std::optional<Window> Explorer::window_in_index(const Query& query) const {
 
 bool Explorer::from_index(const Question& question, Wanted wanted, Amounted* found) {
   const Query& query = question.query;
-  if (!index_ || !Index::suits(query.tally)) return false;
-  if (query.tally.only_made_in_window && query.from) return false;
+  Metric metric = question.metric;
+  if (!index_ || !(is_counted(metric) || metric == Metric::kLifetime)) return false;
+  if (!Index::suits(counting(query.tally))) return false;
   std::optional<Window> window = window_in_index(query);
   if (!window) return false;
   std::optional<Index::Steps> steps = index_->steps_of(*window);
   if (!steps) return false;
-  IndexSums::Wanted parts = wanted == Wanted::kAll ? IndexSums::all() : parts_of(question.metric);
-  IndexSums::Rows rows = {rows_of_cells(question), rows_.size()};
-  if (!sums_->sum(query.selection, *window, *steps, parts, rows, &found->counted)) return false;
   found->peak = index_->course(query.selection, *window, *steps).peak;
+  IndexSums::Rows rows = {rows_of_cells(question), rows_.size()};
+  if (is_about_left(question)) return from_survivors(*window, rows, &found->counted);
+  IndexSums::Wanted parts = wanted == Wanted::kAll ? IndexSums::all() : parts_of(metric);
+  if (!sums_->sum(query.selection, *window, *steps, parts, rows, &found->counted)) return false;
+  if (metric != Metric::kLifetime) return true;
+  if (!query.tells_strands()) return lifetimes(*window, rows, &found->timed);
+  // Each strand's time is rounded by itself, as a reading has it.
+  const CellRows& strands = cell_rows(question, query.tally_of_strands());
+  std::vector<uint64_t> ns;
+  if (!lifetimes(*window, {strands.of_cell, strands.rows.size()}, &ns)) return false;
+  found->timed.resize(rows_.size());
+  StrandSelector selector(reading_->tables(), index_->facts().phases, query);
+  for (size_t i = 0; i < ns.size(); ++i) {
+    const CellRows::Id& id = strands.rows[i];
+    uint32_t row = row_of(id.image, id.stack);
+    if (row != kNobody && selector.selects(id.image, id.strand)) found->timed[row] += ns[i];
+  }
+  return true;
+}
+
+bool Explorer::from_survivors(Window window, const IndexSums::Rows& rows,
+                              IndexSums::Amounts* sums) const {
+  std::optional<Index::Steps> steps = index_->parting_steps_of(window);
+  LeftBlocks left;
+  if (!steps || !sum_left(*index_, *steps, rows, &left)) return false;
+  (*sums)[IndexSums::kLiveBytes] = std::move(left.bytes);
+  (*sums)[IndexSums::kLiveBlocks] = std::move(left.blocks);
+  return true;
+}
+
+bool Explorer::lifetimes(Window window, const IndexSums::Rows& rows, std::vector<uint64_t>* ns) {
+  std::optional<Index::Steps> steps = index_->parting_steps_of(window);
+  const trace::Tables& tables = reading_->tables();
+  if (!steps || !sum_lifetimes(*index_, tables, window, *steps, rows, ns)) return false;
+  Reading::TimeSoFar sums;
+  for (uint64_t& time : *ns) time = sums.add_lifetime(time, tables.header);
+  return true;
+}
+
+const CellRows& Explorer::cell_rows(const Question& question, const TallyOptions& options) {
+  std::string key = cells_key(question.words);
+  for (bool apart : {options.by_thread, options.by_phase, options.by_size})
+    key += apart ? 'y' : 'n';
+  if (const auto* kept = cell_rows_.find(key)) return **kept;
+  return *cell_rows_.keep(key, std::make_unique<const CellRows>(*index_, reading_->tables(),
+                                                                question.query.selection, options));
+}
+
+bool Explorer::for_each_row(const Question& question,
+                            const std::function<void(const Row&)>& visit) {
+  const Query& query = question.query;
+  TallyOptions options = query.tally_of_strands();
+  bool timed = question.metric == Metric::kLifetime;
+  if (!(is_counted(question.metric) || timed) || !Index::suits(counting(options))) return false;
+  std::optional<Window> window = window_in_index(query);
+  if (!window) return false;
+  const CellRows& rows = cell_rows(question, options);
+  IndexSums::Rows together = {rows.of_cell, rows.rows.size()};
+  IndexSums::Amounts sums;
+  std::vector<uint64_t> ns;
+  if (is_about_left(question)) {
+    if (!from_survivors(*window, together, &sums)) return false;
+  } else {
+    std::optional<Index::Steps> steps = index_->steps_of(*window);
+    if (!steps || !sums_->sum(query.selection, *window, *steps, IndexSums::all(), together, &sums))
+      return false;
+  }
+  if (timed && !lifetimes(*window, together, &ns)) return false;
+  const std::vector<bool> meant = asked_rows(question);
+  for (size_t i = 0; i < rows.rows.size(); ++i) {
+    const CellRows::Id& id = rows.rows[i];
+    if (uint32_t of = row_of(id.image, id.stack); of == kNobody || !meant[of]) continue;
+    Row row;
+    row.image = id.image;
+    row.stack = id.stack;
+    row.strand = id.strand;
+    row.size_class = id.size_class;
+    for (size_t part = 0; part < IndexSums::kAmounts; ++part)
+      if (!sums[part].empty()) part_of(row.amounts, part) = sums[part][i];
+    if (timed) row.amounts.lifetime_ns = ns[i];
+    const Amounts& a = row.amounts;
+    if (value(a, Metric::kCalls) > 0 || a.live_blocks > 0 || a.peak_bytes > 0 || a.lifetime_ns > 0)
+      visit(row);
+  }
   return true;
 }
 
@@ -414,12 +504,16 @@ Result<void> Explorer::from_events(const Question& question, const Progress& pro
   for (std::vector<uint64_t>& amounts : found->counted) amounts.resize(rows_.size());
   bool timed = !is_counted(question.metric);
   if (timed) found->timed.resize(rows_.size());
+  if (is_about_left(question))
+    for (size_t part = 0; part < IndexSums::kAmounts; ++part)
+      if (part != IndexSums::kLiveBytes && part != IndexSums::kLiveBlocks)
+        found->counted[part].clear();
   auto count = [&](const Row& row) {
     uint32_t to = row_of(row.image, row.stack);
     if (to == kNobody) return;
     Amounts amounts = row.amounts;
     for (size_t part = 0; part < IndexSums::kAmounts; ++part)
-      found->counted[part][to] += part_of(amounts, part);
+      if (!found->counted[part].empty()) found->counted[part][to] += part_of(amounts, part);
     if (timed) found->timed[to] += timed_part(amounts, question.metric);
   };
   StrandSelector strands((*read)->tables(), (*read)->accounts().phases(), query);

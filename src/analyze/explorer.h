@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/cell_rows.h"
 #include "analyze/cpu_samples.h"
 #include "analyze/flame.h"
 #include "analyze/index_curves.h"
@@ -80,6 +81,11 @@ class Explorer {
   }
   std::vector<uint64_t> self_by_node(const Tree& tree, const Amounted& amounts,
                                      Metric metric) const;
+
+  // Calls visit(const Row&) for rows that are kept apart by more than stacks, as a reading with
+  // `query.tally` has them; of those whose stacks the question means. False: the index does not
+  // know.
+  bool for_each_row(const Question& question, const std::function<void(const Row&)>& visit);
 
   // Rows that belong together; not by thread or size, which rows do not tell.
   struct Groups {
@@ -153,6 +159,18 @@ class Explorer {
     return reading_->tables().image(id.image).stacks.is_of_cpu(id.stack);
   }
 
+  // Of the query's window, if the index can tell what was made in it from what was made before.
+  std::optional<Index::Steps> parting_steps_of(const Query& query) const {
+    std::optional<Window> window = window_in_index(query);
+    return window ? index_->parting_steps_of(*window) : std::nullopt;
+  }
+
+  // Whether it is about blocks that were made in a range and are left at its end: nothing else is
+  // known of these, such as how many were made in all.
+  static bool is_about_left(const Question& question) {
+    return question.query.tally.only_made_in_window && question.query.from;
+  }
+
   // Whether it is about all rows and cells.
   static bool is_about_all(const Question& question);
 
@@ -219,6 +237,11 @@ class Explorer {
   std::optional<Window> window_in_index(const Query& query) const;
   // From the index; false: it does not know.
   bool from_index(const Question& question, Wanted wanted, Amounted* found);
+  // What is left of the blocks that were made in the window.
+  bool from_survivors(Window window, const IndexSums::Rows& rows, IndexSums::Amounts* sums) const;
+  // How long the blocks of rows lived in the window, in nanoseconds.
+  bool lifetimes(Window window, const IndexSums::Rows& rows, std::vector<uint64_t>* ns);
+  const CellRows& cell_rows(const Question& question, const TallyOptions& options);
   Result<void> from_events(const Question& question, const Progress& progress, Amounted* found);
   // Nothing: only the events tell it.
   std::optional<Window> window_of_cpu(const Query& query) const;
@@ -249,6 +272,7 @@ class Explorer {
   std::vector<uint32_t> row_of_cell_;
   std::unique_ptr<IndexSums> sums_;
   Latest<std::vector<uint32_t>> some_cells_{1};
+  Latest<std::unique_ptr<const CellRows>> cell_rows_{1};
   Latest<Amounting> all_amounts_{3}, amounts_{3};
   Latest<std::vector<bool>> asked_{4};
   Latest<Treeing> trees_{2};

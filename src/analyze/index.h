@@ -9,6 +9,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -257,6 +258,35 @@ class Index {
       }
     return true;
   }
+  // Calls visit(half, const IndexLife&) for all that ended in these steps, in two threads: `half`
+  // is 0 or 1. Births are told if they may be before the steps.
+  template <typename Visit>
+  bool for_each_ended_in_two(Steps steps, Visit&& visit) const {
+    return in_two(steps, [&](size_t half, IndexBlocks* blocks, uint32_t from, uint32_t to) {
+      return for_each_ended(blocks, steps.first, from, to,
+                            [&](const IndexLife& life) { visit(half, life); });
+    });
+  }
+  // The same, with all births.
+  template <typename Visit>
+  bool for_each_born_ended_in_two(Steps steps, Visit&& visit) const {
+    return in_two(steps, [&](size_t half, IndexBlocks* blocks, uint32_t from, uint32_t to) {
+      return for_each_born_ended(blocks, from, to,
+                                 [&](const IndexLife& life) { visit(half, life); });
+    });
+  }
+  template <typename Visit>
+  bool for_each_born_ended(IndexBlocks* blocks, uint32_t first, uint32_t end, Visit&& visit) const {
+    for (uint32_t step = first; step < end; ++step)
+      for (uint32_t reach = 0; reach < kReaches; ++reach) {
+        const IndexLivesReader* lives = blocks->lives(step, reach);
+        if (lives ? !lives->for_each_born_inner(cells_.size(), visit) ||
+                        !lives->for_each_straddler(cells_.size(), visit)
+                  : blocks->damaged())
+          return false;
+      }
+    return true;
+  }
   // Calls visit(cell, blocks) for every temporary block that was freed in these steps but made
   // before them.
   template <typename Visit>
@@ -279,6 +309,17 @@ class Index {
            std::vector<IndexEntry>* sums) const;
   void restore_images(const trace::Tables& tables, Window window, Steps steps,
                       Accounts* accounts) const;
+
+  // Calls half(i, blocks, first, end) for the two halves of the steps, each in a thread.
+  template <typename Half>
+  bool in_two(Steps steps, Half&& half) const {
+    uint32_t end = steps.last + 1, middle = steps.first + (end - steps.first) / 2;
+    std::unique_ptr<IndexBlocks> blocks[2] = {blocks_->another(), blocks_->another()};
+    auto second = std::async(std::launch::async | std::launch::deferred,
+                             [&] { return half(1, blocks[1].get(), middle, end); });
+    bool good = half(0, blocks[0].get(), steps.first, middle);
+    return second.get() && good;
+  }
 
   IndexFacts facts_;
   std::vector<IndexCell> cells_;

@@ -343,9 +343,8 @@ void IndexBuilder::changed(ImageId id, const Block& before, const Block& now, ui
   }
   Block origin = origins_.take(id, before);
   origins_.put(id, now, origin);
-  if (before.born_tick < facts_.times.begin_of(step_))  // Else nobody could see it live.
-    end_life(id, before, cell_of(id, image, before), tick, IndexLife::kHeld, origin,
-             thread_of(before.strand), &lives_);
+  end_life(id, before, cell_of(id, image, before), tick, IndexLife::kHeld, origin,
+           thread_of(before.strand), &lives_);
   settle(image, now.bytes() - before.bytes(), tick);
 }
 

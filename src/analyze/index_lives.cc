@@ -23,6 +23,7 @@ void merge(const IndexLife& more, IndexLife* life) {
   life->first_birth = std::min(life->first_birth, more.first_birth);
   life->last_birth = std::max(life->last_birth, more.last_birth);
   life->births += more.births;
+  life->last_death = std::max(life->last_death, more.last_death);
   life->longest_ticks = std::max(life->longest_ticks, more.longest_ticks);
   life->ticks += more.ticks;
 }
@@ -161,12 +162,11 @@ IndexLivesWriter::Keyed IndexLivesWriter::keyed(const Life& life, uint32_t step)
   IndexLife& to = keyed.life;
   to.cell = life.cell;
   to.born = to.began = std::min(step, times_->step_of(life.born_tick));
-  if (to.born < step) {
-    if (life.began_tick != life.born_tick)
-      to.began = std::min(to.born, times_->step_of(life.began_tick));
-    to.first_birth = to.last_birth = life.born_tick - times_->begin_of(to.born);
-    to.births = to.first_birth * life.blocks;
-  }
+  if (to.born < step && life.began_tick != life.born_tick)
+    to.began = std::min(to.born, times_->step_of(life.began_tick));
+  to.first_birth = to.last_birth = life.born_tick - times_->begin_of(to.born);
+  to.births = to.first_birth * life.blocks;
+  to.last_death = to.first_birth + life.ticks;
   to.roles = life.roles;
   to.by_maker = life.by_maker;
   to.freer = life.freer;
@@ -191,8 +191,7 @@ void IndexLivesWriter::write(const IndexLife& life, uint32_t step, Reach* reach)
     put_gap(gap(life.cell, &to.last_single), &to.singles[kGaps]);
     put(&to.singles[kSizes], life.bytes);
     put(&to.singles[kTicks], life.ticks);
-    if (inner) return;
-    put(&to.singles[kAges], step - life.born);
+    if (!inner) put(&to.singles[kAges], step - life.born);
     put(&to.singles[kBirths], life.births);
     return;
   }
@@ -201,10 +200,11 @@ void IndexLivesWriter::write(const IndexLife& life, uint32_t step, Reach* reach)
   if (!inner) {
     put(others, step - life.born);
     put(others, life.born - life.began);
-    put(others, life.first_birth);
-    put(others, life.last_birth - life.first_birth);
-    put(others, life.births);
   }
+  put(others, life.first_birth);
+  put(others, life.last_birth - life.first_birth);
+  put(others, life.births);
+  put(others, life.last_death - life.first_birth);
   put(others, life.roles);
   put(others, life.by_maker ? 0 : raw(life.freer) + uint64_t{1});
   put(others, life.blocks);

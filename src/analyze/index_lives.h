@@ -51,9 +51,9 @@ struct IndexLife {
   bool by_maker = true;              // Freed by the thread that is the cell's ...
   ThreadId freer = ThreadId::kNone;  // ... or by this one.
   uint64_t blocks = 1, bytes = 0;
-  // Ticks since step `born` began, of their births: the first, the last, and all added up. Of inner
-  // ones 0.
-  uint64_t first_birth = 0, last_birth = 0, births = 0;
+  // Ticks since step `born` began, of their births: the first, the last, and all added up; and of
+  // the last death. Not of those whose births are not asked for.
+  uint64_t first_birth = 0, last_birth = 0, births = 0, last_death = 0;
   uint64_t longest_ticks = 0;  // All of them belong into one step of a LogHistogram.
   uint64_t ticks = 0;          // Lived by all of them together.
 };
@@ -83,7 +83,7 @@ class IndexLivesWriter {
  private:
   friend class IndexLivesReader;
   // Single blocks, freed by whoever made them and never reallocated, are most: they have columns of
-  // their own. Inner ones have the first three of them.
+  // their own. Of inner ones the ages are left out.
   enum Single {
     kGaps,
     kSizes,
@@ -134,9 +134,11 @@ class IndexLivesReader {
   // sense, which may be found when some have been shown.
   template <typename Visit>
   bool for_each_straddler(uint64_t cells, Visit&& visit) const;
-  // For the others.
+  // For the others; without their births, or with them, which takes longer.
   template <typename Visit>
   bool for_each_inner(uint64_t cells, Visit&& visit) const;
+  template <typename Visit>
+  bool for_each_born_inner(uint64_t cells, Visit&& visit) const;
   // For all; but straddlers' births may not be told: `born` and `began` are kUntold then. That is
   // faster.
   template <typename Visit>
@@ -161,8 +163,8 @@ class IndexLivesReader {
     bool done() const { return at == end; }
   };
 
-  // `born`: of those whose births are not read.
-  template <bool kWithBirths, typename Visit>
+  // `born`: of those whose ages are not read.
+  template <bool kWithAges, bool kWithBirths, typename Visit>
   bool scan_singles(const Columns& columns, uint64_t cells, uint32_t born, Visit& visit) const;
   template <bool kStraddlers, typename Visit>
   bool scan_others(const Columns& columns, uint64_t cells, Visit& visit) const;
@@ -172,7 +174,7 @@ class IndexLivesReader {
   Columns inner_, straddlers_;
 };
 
-template <bool kWithBirths, typename Visit>
+template <bool kWithAges, bool kWithBirths, typename Visit>
 bool IndexLivesReader::scan_singles(const Columns& columns, uint64_t cells, uint32_t born,
                                     Visit& visit) const {
   Cursor gaps(columns.singles[Writer::kGaps]), sizes(columns.singles[Writer::kSizes]),
@@ -188,17 +190,20 @@ bool IndexLivesReader::scan_singles(const Columns& columns, uint64_t cells, uint
     life.bytes = sizes.next();
     life.longest_ticks = life.ticks = ticks.next_long();
     if (sizes.over() || ticks.over()) return false;
-    if constexpr (kWithBirths) {
+    if constexpr (kWithAges) {
       uint64_t age = ages.next();
-      if (age == 0 || age > step_) return false;
+      if (age == 0 || age > step_ || ages.over()) return false;
       life.born = life.began = step_ - static_cast<uint32_t>(age);
+    }
+    if constexpr (kWithBirths) {
       life.first_birth = life.last_birth = life.births = births.next_long();
-      if (ages.over() || births.over()) return false;
+      life.last_death = life.births + life.ticks;
+      if (births.over()) return false;
     }
     visit(static_cast<const IndexLife&>(life));
   }
-  return gaps.done() && sizes.done() && ticks.done() &&
-         (!kWithBirths || (ages.done() && births.done()));
+  return gaps.done() && sizes.done() && ticks.done() && (!kWithAges || ages.done()) &&
+         (!kWithBirths || births.done());
 }
 
 template <bool kStraddlers, typename Visit>
@@ -218,10 +223,11 @@ bool IndexLivesReader::scan_others(const Columns& columns, uint64_t cells, Visit
       uint64_t older = other.next();
       if (older > life.born) return false;
       life.began = life.born - static_cast<uint32_t>(older);
-      life.first_birth = other.next();
-      life.last_birth = life.first_birth + other.next();
-      life.births = other.next();
     }
+    life.first_birth = other.next();
+    life.last_birth = life.first_birth + other.next();
+    life.births = other.next();
+    life.last_death = life.first_birth + other.next();
     life.roles = static_cast<uint8_t>(other.next() & IndexLife::kAll);
     uint64_t freer = other.next();
     life.by_maker = freer == 0;
@@ -238,20 +244,26 @@ bool IndexLivesReader::scan_others(const Columns& columns, uint64_t cells, Visit
 
 template <typename Visit>
 bool IndexLivesReader::for_each_straddler(uint64_t cells, Visit&& visit) const {
-  return scan_singles<true>(straddlers_, cells, 0, visit) &&
+  return scan_singles<true, true>(straddlers_, cells, 0, visit) &&
          scan_others<true>(straddlers_, cells, visit);
 }
 
 template <typename Visit>
 bool IndexLivesReader::for_each_inner(uint64_t cells, Visit&& visit) const {
-  return scan_singles<false>(inner_, cells, step_, visit) &&
+  return scan_singles<false, false>(inner_, cells, step_, visit) &&
+         scan_others<false>(inner_, cells, visit);
+}
+
+template <typename Visit>
+bool IndexLivesReader::for_each_born_inner(uint64_t cells, Visit&& visit) const {
+  return scan_singles<false, true>(inner_, cells, step_, visit) &&
          scan_others<false>(inner_, cells, visit);
 }
 
 template <typename Visit>
 bool IndexLivesReader::for_each(uint64_t cells, Visit&& visit) const {
   return for_each_inner(cells, visit) &&
-         scan_singles<false>(straddlers_, cells, IndexLife::kUntold, visit) &&
+         scan_singles<false, false>(straddlers_, cells, IndexLife::kUntold, visit) &&
          scan_others<true>(straddlers_, cells, visit);
 }
 

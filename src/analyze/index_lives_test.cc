@@ -15,7 +15,7 @@ namespace {
 using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint8_t, bool, uint32_t, uint16_t>;
 struct Sum {
   uint64_t blocks = 0, bytes = 0, first_birth = UINT64_MAX, last_birth = 0, births = 0, longest = 0,
-           ticks = 0;
+           ticks = 0, last_death = 0;
   bool operator==(const Sum&) const = default;
 };
 using Sums = std::map<Key, Sum>;
@@ -62,7 +62,7 @@ class IndexLives : public testing::Test {
       uint32_t born = std::min(kStep, times_.step_of(life.born_tick));
       uint32_t began =
           born < kStep && moved ? std::min(born, times_.step_of(life.began_tick)) : born;
-      uint64_t birth = born < kStep ? life.born_tick - times_.begin_of(born) : 0;
+      uint64_t birth = life.born_tick - times_.begin_of(born);
       auto length = static_cast<uint64_t>(static_cast<double>(life.ticks) * times_.ns_per_tick);
       Sum& sum = said_[{life.cell, born, began, life.roles, life.by_maker, raw(life.freer),
                         LogHistogram::step_of(length)}];
@@ -73,6 +73,7 @@ class IndexLives : public testing::Test {
       sum.births += birth;
       sum.longest = std::max(sum.longest, life.ticks);
       sum.ticks += life.ticks;
+      sum.last_death = std::max(sum.last_death, birth + life.ticks);
     }
     for (PackedBlock& block : writer.finish(kStep)) {
       if (block.bytes.empty()) continue;
@@ -88,8 +89,9 @@ class IndexLives : public testing::Test {
         sum.births += life.births;
         sum.longest = std::max(sum.longest, life.longest_ticks);
         sum.ticks += life.ticks;
+        sum.last_death = std::max(sum.last_death, life.last_death);
       };
-      ASSERT_TRUE(reader.for_each_inner(cells, visit));
+      ASSERT_TRUE(reader.for_each_born_inner(cells, visit));
       ASSERT_TRUE(reader.for_each_straddler(cells, visit));
     }
   }

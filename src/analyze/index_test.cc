@@ -16,11 +16,14 @@
 #include <set>
 #include <variant>
 
+#include "analyze/cell_rows.h"
 #include "analyze/index_builder.h"
 #include "analyze/index_file.h"
+#include "analyze/index_life_sums.h"
 #include "analyze/index_sums.h"
 #include "analyze/log_histogram.h"
 #include "analyze/origins.h"
+#include "analyze/site_blocks.h"
 
 namespace malloscope::analyze {
 namespace {
@@ -465,6 +468,167 @@ TEST(Index, TellsLivesAsALookAtAllEventsDoes) {
     }
   }
   EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
+}
+
+// Rows of any kind, in order.
+TEST(Index, TellsLifetimesAndWhatIsLeftAsALookAtAllEventsDoes) {
+  int asked = 0, answered = 0;
+  size_t lived = 0, left_rows = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    Recording recording(seed, 120, seed % 4 != 0);
+    File file(seed);
+    build(recording, file.path);
+    auto index = open_index(file.path, kStamp, times_of(recording));
+    ASSERT_TRUE(index);
+    for (int round = 0; round < 40; ++round) {
+      Question q = any_question(&recording, index->facts());
+      q.options.by_stack = true;
+      ++asked;
+      std::optional<Index::Steps> steps = index->parting_steps_of(q.window);
+      if (!steps || !Index::suits(q.options)) continue;
+      CellRows rows(*index, recording.tables, q.selection, q.options);
+      IndexSums::Rows together = {rows.of_cell, rows.rows.size()};
+      auto tell = [&](auto&& amount_of) {
+        std::vector<std::string> told;
+        for (size_t i = 0; i < rows.rows.size(); ++i) {
+          const CellRows::Id& id = rows.rows[i];
+          if (std::string amount = amount_of(i); !amount.empty())
+            told.push_back(fmt::format("{} {} {} {}: {}", raw(id.image), raw(id.stack),
+                                       raw(id.strand), id.size_class, amount));
+        }
+        return told;
+      };
+      auto tell_direct = [&](auto&& amount_of) {
+        TallyOptions options = q.options;
+        options.details = true;
+        std::vector<std::string> told;
+        direct(recording, q.selection, q.window, options)->tally().for_each_row([&](const Row& r) {
+          if (std::string amount = amount_of(r); !amount.empty())
+            told.push_back(fmt::format("{} {} {} {}: {}", raw(r.image), raw(r.stack), raw(r.strand),
+                                       r.size_class, amount));
+        });
+        return told;
+      };
+      std::vector<uint64_t> ticks;
+      if (sum_lifetimes(*index, recording.tables, q.window, *steps, together, &ticks)) {
+        ++answered;
+        auto told = tell([&](size_t i) { return ticks[i] ? std::to_string(ticks[i]) : ""; });
+        lived += told.size();
+        ASSERT_EQ(told, tell_direct([](const Row& row) {
+                    uint64_t t = row.details.lifetime_ticks;
+                    return t ? std::to_string(t) : "";
+                  }))
+            << "seed " << seed << ", round " << round << ", from " << q.window.from_tick << " to "
+            << q.window.to_tick;
+      }
+      q.options.only_made_in_window = true;
+      LeftBlocks left;
+      ASSERT_TRUE(sum_left(*index, *steps, together, &left));
+      auto text = [](uint64_t blocks, uint64_t bytes) {
+        return blocks ? fmt::format("{} {}", blocks, bytes) : "";
+      };
+      auto told = tell([&](size_t i) { return text(left.blocks[i], left.bytes[i]); });
+      auto right = tell_direct(
+          [&](const Row& row) { return text(row.amounts.live_blocks, row.amounts.live_bytes); });
+      left_rows += told.size();
+      // Their order is none that anybody sees.
+      ASSERT_EQ(std::set(told.begin(), told.end()), std::set(right.begin(), right.end()))
+          << "seed " << seed << ", round " << round << ", from " << q.window.from_tick << " to "
+          << q.window.to_tick;
+    }
+  }
+  EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
+  EXPECT_GT(lived, 10'000u);
+  EXPECT_GT(left_rows, 10'000u);
+}
+
+// Each block as one that looks at all events has it, or together with others of its cell.
+TEST(Index, TellsBlocksAsALookAtAllEventsDoes) {
+  struct Told {
+    uint64_t blocks = 0, bytes = 0, first = UINT64_MAX, last = 0;
+    bool operator==(const Told&) const = default;
+    void add(const BlockBar& bar) {
+      blocks += bar.blocks, bytes += bar.bytes;
+      first = std::min(first, bar.born), last = std::max(last, bar.died);
+    }
+  };
+  using Key = std::tuple<ThreadId, uint8_t, uint64_t>;
+  using Single = std::tuple<ThreadId, uint8_t, uint64_t, uint64_t, uint64_t>;
+  int asked = 0, answered = 0;
+  size_t singles = 0, merged = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    Recording recording(seed, 120, seed % 4 != 0);
+    File file(seed);
+    build(recording, file.path);
+    auto index = open_index(file.path, kStamp, times_of(recording));
+    ASSERT_TRUE(index);
+    for (int round = 0; round < 20; ++round) {
+      Question q = any_question(&recording, index->facts());
+      uint32_t stack = recording.pick(4) ? 1 + recording.pick(20) : 0;
+      bool whole_classes = Index::suits(q.options);
+      ++asked;
+      std::optional<Index::Steps> steps = index->parting_steps_of(q.window);
+      if (!steps) continue;
+      SiteBlocks::Cells cells = {{}, q.options.min_size, q.options.max_size};
+      for (const IndexCell& cell : index->cells()) {
+        bool counts = q.selection.contains(recording.tables.image(cell.image)) &&
+                      (stack == 0 || raw(cell.stack) == stack);
+        auto [least, most] = sizes_of_class(cell.size_class);
+        bool all = least >= cells.min_size && most <= cells.max_size;
+        bool some = least <= cells.max_size && most >= cells.min_size;
+        cells.wants.push_back(counts && all    ? SiteBlocks::Cells::kAll
+                              : counts && some ? SiteBlocks::Cells::kSome
+                                               : SiteBlocks::Cells::kNone);
+      }
+      SiteBlocks told({}, 1'000'000);
+      if (!told.restore(*index, *steps, cells)) {
+        EXPECT_FALSE(whole_classes);
+        continue;
+      }
+      ++answered;
+      SiteBlocks expected(
+          [&](ImageId, const Block& block) {
+            return (stack == 0 || raw(block.stack) == stack) && block.size >= q.options.min_size &&
+                   block.size <= q.options.max_size;
+          },
+          1'000'000);
+      Heap heap(q.selection, q.window);
+      heap.add_observer(&expected);
+      recording.play(&heap);
+      heap.finish();
+      ASSERT_EQ(told.blocks(), expected.blocks());
+      std::multiset<Single> all;
+      std::map<Key, Told> right, here;
+      auto key = [](const BlockBar& bar) {
+        return Key{bar.thread, bar.size_class, bar.died == BlockBar::kAlive};
+      };
+      auto single = [](const BlockBar& bar) {
+        return Single{bar.thread, bar.size_class, bar.born, bar.died, bar.bytes};
+      };
+      for (const BlockBar& bar : expected.take()) {
+        right[key(bar)].add(bar);
+        all.insert(single(bar));
+      }
+      for (const BlockBar& bar : told.take()) {
+        here[key(bar)].add(bar);
+        if (bar.blocks > 1) {
+          ++merged;
+          continue;
+        }
+        ++singles;
+        auto found = all.find(single(bar));
+        ASSERT_NE(found, all.end()) << "seed " << seed << ", round " << round;
+        all.erase(found);
+      }
+      ASSERT_EQ(here.size(), right.size());
+      for (const auto& [of, sums] : right)
+        ASSERT_TRUE(here[of] == sums) << "seed " << seed << ", round " << round << ", from "
+                                      << q.window.from_tick << " to " << q.window.to_tick;
+    }
+  }
+  EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
+  EXPECT_GT(singles, 10'000u);
+  EXPECT_GT(merged, 100u);
 }
 
 // Of exact sizes, and slice by slice.

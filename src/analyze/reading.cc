@@ -146,19 +146,29 @@ Reading::Reading(std::string path, trace::Tables tables, std::unique_ptr<Account
       naming_(std::move(naming)),
       frames_(tables_, *naming_) {}
 
-Row Reading::with_details(Row row, SoFar* sums) const {
-  if (!accounts_->tally().options().details) return row;
-  auto add = [](uint64_t* sum, uint64_t more, auto&& ns) {
-    uint64_t before = ns(*sum);
-    if (__builtin_add_overflow(*sum, more, sum)) *sum = UINT64_MAX;
-    return ns(*sum) - before;
-  };
-  row.amounts.lifetime_ns = add(&sums->lifetime_ticks, row.details.lifetime_ticks, [&](uint64_t t) {
-    double ns = static_cast<double>(t) * tables_.header.ns_per_tick;
+// What `more` adds to a sum, where `ns` tells either in nanoseconds.
+template <typename Ns>
+static uint64_t added_ns(uint64_t* sum, uint64_t more, Ns&& ns) {
+  uint64_t before = ns(*sum);
+  if (__builtin_add_overflow(*sum, more, sum)) *sum = UINT64_MAX;
+  return ns(*sum) - before;
+}
+
+uint64_t Reading::TimeSoFar::add_lifetime(uint64_t ticks, const trace::Header& header) {
+  return added_ns(&lifetime_ticks_, ticks, [&](uint64_t t) {
+    double ns = static_cast<double>(t) * header.ns_per_tick;
     return ns < 1.8e19 ? static_cast<uint64_t>(ns) : UINT64_MAX;
   });
-  row.amounts.allocator_ns = add(&sums->call_cycles, row.details.call_cycles,
-                                 [&](uint64_t cycles) { return tables_.header.cycles_ns(cycles); });
+}
+
+uint64_t Reading::TimeSoFar::add_calls(uint64_t cycles, const trace::Header& header) {
+  return added_ns(&call_cycles_, cycles, [&](uint64_t c) { return header.cycles_ns(c); });
+}
+
+Row Reading::with_details(Row row, TimeSoFar* sums) const {
+  if (!accounts_->tally().options().details) return row;
+  row.amounts.lifetime_ns = sums->add_lifetime(row.details.lifetime_ticks, tables_.header);
+  row.amounts.allocator_ns = sums->add_calls(row.details.call_cycles, tables_.header);
   Allocator allocator = allocator_of(tables_.image(row.image));
   row.amounts.overhead_bytes = row.details.overhead_bytes[static_cast<size_t>(allocator)];
   return row;

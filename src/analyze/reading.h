@@ -57,7 +57,7 @@ class Reading {
   // an image's allocator has.
   template <typename Visit>
   void for_each_row(Visit&& visit) const {
-    SoFar sums;
+    TimeSoFar sums;
     accounts_->tally().for_each_row([&](const Row& row) { visit(with_details(row, &sums)); });
   }
   const std::vector<Site>& sites();
@@ -82,13 +82,20 @@ class Reading {
   // A sentence, if what was asked for goes on after that end; else empty.
   const std::string& past_end() const { return past_end_; }
 
- private:
   // Of the rows before. A row's time is what it adds to theirs: in nanoseconds the rows so have the
   // same sum whatever they are rows of, where each rounded by itself would lose some of it.
-  struct SoFar {
-    uint64_t lifetime_ticks = 0, call_cycles = 0;
+  class TimeSoFar {
+   public:
+    // In nanoseconds.
+    uint64_t add_lifetime(uint64_t ticks, const trace::Header& header);
+    uint64_t add_calls(uint64_t cycles, const trace::Header& header);
+
+   private:
+    uint64_t lifetime_ticks_ = 0, call_cycles_ = 0;
   };
-  Row with_details(Row row, SoFar* sums) const;
+
+ private:
+  Row with_details(Row row, TimeSoFar* sums) const;
 
   std::string path_;
   std::string past_end_;

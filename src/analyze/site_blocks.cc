@@ -2,9 +2,13 @@
 #include "analyze/site_blocks.h"
 
 #include <algorithm>
+#include <array>
+#include <compare>
+#include <map>
 #include <tuple>
 
 #include "analyze/tally.h"
+#include "base/attributes.h"
 
 namespace malloscope::analyze {
 
@@ -62,6 +66,14 @@ uint64_t SiteBlocks::highest_waste(size_t pairs) const {
   return *last;
 }
 
+static void merge(const BlockBar& more, BlockBar* bar) {
+  bar->born = std::min(bar->born, more.born);
+  bar->died = std::max(bar->died, more.died);
+  bar->bytes += more.bytes;
+  bar->blocks += more.blocks;
+  if (bar->thread != more.thread) bar->thread = ThreadId::kNone;
+}
+
 void SiteBlocks::thin(size_t most) {
   while (bars_.size() > most) {
     size_t before = bars_.size();
@@ -76,11 +88,7 @@ void SiteBlocks::thin(size_t most) {
     for (size_t i = 0; i < bars_.size(); ++i) {
       BlockBar bar = bars_[i];
       if (surplus > 0 && i + 1 < bars_.size() && waste(bar, bars_[i + 1]) <= most_waste) {
-        const BlockBar& next = bars_[++i];
-        bar.died = std::max(bar.died, next.died);
-        bar.bytes += next.bytes;
-        bar.blocks += next.blocks;
-        if (bar.thread != next.thread) bar.thread = ThreadId::kNone;
+        merge(bars_[++i], &bar);
         --surplus;
       }
       bars_[kept++] = bar;
@@ -88,6 +96,167 @@ void SiteBlocks::thin(size_t most) {
     bars_.resize(kept);
     if (kept == before) break;  // All are unlike each other: there are few such classes.
   }
+}
+
+namespace {
+
+// Bars of any number of blocks in bounded memory and without any order: beyond some, those of a
+// kind that were born in the same of many short times become one.
+class BarGrid {
+ public:
+  BarGrid(uint64_t from, uint64_t to, size_t few)
+      : from_(from), slots_per_tick_(kSlots / static_cast<double>(to - from + 1)), few_(few) {
+    std::ranges::fill(kinds_, kNoKind);
+  }
+
+  MSCOPE_FAST void add(const BlockBar& bar) {
+    if (is_many_) [[likely]]
+      return fold(bar);
+    single_.push_back(bar);
+    if (single_.size() < few_) return;
+    is_many_ = true;
+    for (const BlockBar& before : single_) fold(before);
+    single_.clear();
+  }
+  void take(std::vector<BlockBar>* bars) {
+    bars->insert(bars->end(), single_.begin(), single_.end());
+    for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+      if (kinds_[kind] == kNoKind) continue;
+      for (size_t slot = 0; slot < kSlots; ++slot) {
+        const Sum& sum = sums_[kinds_[kind] * kSlots + slot];
+        if (sum.blocks == 0) continue;
+        bool is_one = sum.lowest_thread == sum.highest_thread;
+        bars->push_back({sum.born, sum.died, sum.bytes, sum.blocks,
+                         is_one ? ThreadId{sum.lowest_thread} : ThreadId::kNone,
+                         static_cast<uint8_t>(kind % kClasses), life_class(kind / kClasses)});
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kSlots = 1024;  // About as many as a page has pixels.
+  static constexpr size_t kClasses = 65;
+  static constexpr uint16_t kNoKind = UINT16_MAX;
+  // Of no bars, so that what is added need not ask whether there are any.
+  struct Sum {
+    uint64_t born = UINT64_MAX, died = 0, bytes = 0, blocks = 0;
+    uint32_t lowest_thread = UINT32_MAX, highest_thread = 0;
+  };
+  static uint8_t life_class(size_t number) {
+    return number == kClasses ? UINT8_MAX : static_cast<uint8_t>(number);
+  }
+
+  MSCOPE_FAST void fold(const BlockBar& bar) {
+    size_t life = bar.life_class == UINT8_MAX ? kClasses : bar.life_class;
+    uint16_t& kind = kinds_[life * kClasses + bar.size_class];
+    if (kind == kNoKind) [[unlikely]] {
+      kind = static_cast<uint16_t>(sums_.size() / kSlots);
+      sums_.resize(sums_.size() + kSlots);
+    }
+    // Those that were born before all slots are in the first.
+    auto since = static_cast<double>(static_cast<int64_t>(std::max(bar.born, from_) - from_));
+    auto slot = static_cast<size_t>(static_cast<int64_t>(since * slots_per_tick_));
+    Sum& sum = sums_[kind * kSlots + std::min(slot, kSlots - 1)];
+    sum.born = std::min(sum.born, bar.born);
+    sum.died = std::max(sum.died, bar.died);
+    sum.bytes += bar.bytes;
+    sum.blocks += bar.blocks;
+    sum.lowest_thread = std::min(sum.lowest_thread, raw(bar.thread));
+    sum.highest_thread = std::max(sum.highest_thread, raw(bar.thread));
+  }
+
+  uint64_t from_;
+  double slots_per_tick_;
+  size_t few_;
+  bool is_many_ = false;
+  std::vector<BlockBar> single_;
+  std::vector<Sum> sums_;                                       // kSlots of each kind.
+  std::array<uint16_t, (kClasses + 1) * kClasses> kinds_ = {};  // By life and size.
+};
+
+}  // namespace
+
+// What bars of a cell have in common. Few cells differ in it, so that a small number tells it: each
+// look at a cell is a wait, and a short one if many of the numbers are in a cache line.
+struct SiteBlocks::Looks {
+  struct Look {
+    Cells::Want want;
+    uint8_t size_class;
+    ThreadId thread;
+    auto operator<=>(const Look&) const = default;
+  };
+  std::vector<Look> looks = {{Cells::kNone, 0, ThreadId::kNone}};
+  std::vector<uint32_t> of_cell;
+
+  Looks(const Index& index, const Cells& cells) {
+    std::map<Look, uint32_t> known;
+    for (size_t i = 0; i < cells.wants.size(); ++i) {
+      if (cells.wants[i] == Cells::kNone) {
+        of_cell.push_back(0);
+        continue;
+      }
+      const IndexCell& cell = index.cells()[i];
+      Look look = {cells.wants[i], static_cast<uint8_t>(cell.size_class), thread_of(cell.strand)};
+      auto [place, fresh] = known.try_emplace(look, static_cast<uint32_t>(looks.size()));
+      if (fresh) looks.push_back(look);
+      of_cell.push_back(place->second);
+    }
+  }
+};
+
+bool SiteBlocks::restore(const Index& index, Index::Steps steps, const Cells& cells) {
+  const Looks looks(index, cells);
+  return looks.looks.size() <= UINT8_MAX    ? restore<uint8_t>(index, steps, cells, looks)
+         : looks.looks.size() <= UINT16_MAX ? restore<uint16_t>(index, steps, cells, looks)
+                                            : restore<uint32_t>(index, steps, cells, looks);
+}
+
+template <typename Number>
+bool SiteBlocks::restore(const Index& index, Index::Steps steps, const Cells& cells,
+                         const Looks& looks) {
+  const IndexTimes& times = index.facts().times;
+  const uint64_t from = std::max(times.begin_of(steps.first), times.cuts.front());
+  const uint64_t to = std::max(times.begin_of(steps.last), from);
+  // Each thread has its own.
+  struct alignas(64) Half {
+    BarGrid bars;
+    uint64_t blocks = 0;
+    bool knows = true, is_coarse = false;
+  };
+  Half halves[2] = {{{from, to, most_bars_ * 4}}, {{from, to, most_bars_ * 4}}};
+  const std::vector<Number> look_of(looks.of_cell.begin(), looks.of_cell.end());
+  auto add = [&](Half& half, const IndexLife& life, bool alive) {
+    const Looks::Look& look = looks.looks[look_of[life.cell]];
+    if (look.want == Cells::kNone || !(life.roles & IndexLife::kHeld)) return;
+    if (look.want == Cells::kSome) {
+      half.knows &= life.blocks == 1;  // Else only the sum of their sizes is known.
+      if (life.bytes < cells.min_size || life.bytes > cells.max_size) return;
+    }
+    BlockBar bar;
+    uint64_t born = times.begin_of(life.born);
+    bar.born = born + life.first_birth;
+    bar.died = alive ? BlockBar::kAlive : born + life.last_death;
+    bar.bytes = life.bytes;
+    bar.blocks = life.blocks;
+    bar.thread = look.thread;
+    bar.size_class = look.size_class;
+    bar.life_class =
+        alive ? UINT8_MAX : static_cast<uint8_t>(analyze::size_class(life.longest_ticks));
+    half.bars.add(bar);
+    half.blocks += life.blocks;
+    half.is_coarse |= life.blocks > 1;
+  };
+  bool good = index.for_each_born_ended_in_two(
+      steps, [&](size_t half, const IndexLife& life) { add(halves[half], life, false); });
+  good = good && index.for_each_live(steps.last,
+                                     [&](const IndexLife& life) { add(halves[0], life, true); });
+  for (Half& half : halves) {
+    half.bars.take(&bars_);
+    blocks_ += half.blocks;
+    good &= half.knows;
+    is_coarse_ |= half.is_coarse;
+  }
+  return good;
 }
 
 std::vector<BlockBar> SiteBlocks::take() {

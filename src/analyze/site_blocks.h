@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyze/heap.h"
+#include "analyze/index.h"
 
 namespace malloscope::analyze {
 
@@ -46,14 +47,30 @@ class SiteBlocks : public HeapObserver {
             bool counts) override;
   void left(ImageId image, const BlockTable& live) override;
 
+  // Instead of events: adds the blocks of an index's cells that ended in these steps (see
+  // Index::parting_steps_of) or were live at their end. `wants`: by cell, whether it is shown; of
+  // some, only sizes in `sizes`. False: the index does not tell. What the index has put together
+  // stays so: is_coarse() then, and a look at all events may tell more apart.
+  struct Cells {
+    enum Want : uint8_t { kNone, kSome, kAll };
+    std::vector<Want> wants;
+    uint64_t min_size = 0, max_size = UINT64_MAX;
+  };
+  bool restore(const Index& index, Index::Steps steps, const Cells& cells);
+  bool is_coarse() const { return is_coarse_; }
+
  private:
   // Merges neighbours that are alike until there are at most `most`.
   void thin(size_t most);
   uint64_t highest_waste(size_t pairs) const;
+  struct Looks;
+  template <typename Number>
+  bool restore(const Index& index, Index::Steps steps, const Cells& cells, const Looks& looks);
 
   std::function<bool(ImageId, const Block&)> wants_;
   size_t most_bars_;
   uint64_t blocks_ = 0;
+  bool is_coarse_ = false;
   std::vector<BlockBar> bars_;
 };
 

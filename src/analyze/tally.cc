@@ -264,8 +264,7 @@ std::optional<size_t> Tally::place_to_restore(ImageCells& cells, StackId stack, 
   Block block;
   block.stack = stack;
   block.strand = strand;
-  uint64_t least = size_class == 0 ? 0 : uint64_t{1} << (size_class - 1);
-  block.size = least & Block::kMostSize;
+  block.size = sizes_of_class(size_class).least & Block::kMostSize;
   if (block.size < options_.min_size || block.size > options_.max_size) return std::nullopt;
   return place_of(cells, block);
 }

@@ -99,6 +99,15 @@ constexpr unsigned size_class(uint64_t size) {
   return size == 0 ? 0 : 64 - static_cast<unsigned>(__builtin_clzll(size));
 }
 
+struct SizeBounds {
+  uint64_t least, most;
+};
+constexpr SizeBounds sizes_of_class(unsigned size_class) {
+  if (size_class == 0) return {0, 0};
+  uint64_t least = uint64_t{1} << (size_class - 1);
+  return {least, 2 * (least - 1) + 1};
+}
+
 struct Row {
   ImageId image = ImageId::kNone;
   StackId stack = StackId::kNone;

@@ -85,22 +85,6 @@ struct IndexedWindow {
   const Query& query;        // As View::prepare has it.
   std::vector<bool> images;  // Those that are selected, by id - 1.
   std::function<std::shared_ptr<const CellSites>()> cell_sites;  // Of the query.
-
-  // Calls visit(half, const IndexLife&) for all blocks that ended in the window, in two threads:
-  // `half` is 0 or 1. Of births it is told whether they are in it (Index::for_each_ended). False:
-  // the index is damaged.
-  template <typename Visit>
-  bool for_each_ended(Visit&& visit) const {
-    uint32_t end = steps.last + 1, middle = steps.first + (end - steps.first) / 2;
-    std::unique_ptr<IndexBlocks> blocks[2] = {index.blocks().another(), index.blocks().another()};
-    auto half = [&](size_t i, uint32_t from, uint32_t to) {
-      return index.for_each_ended(blocks[i].get(), steps.first, from, to,
-                                  [&](const IndexLife& life) { visit(i, life); });
-    };
-    auto second = std::async(std::launch::async, [&] { return half(1, middle, end); });
-    bool good = half(0, steps.first, middle);
-    return second.get() && good;
-  }
 };
 
 class View {

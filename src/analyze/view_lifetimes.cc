@@ -267,13 +267,14 @@ class LifetimesView : public View, public HeapObserver {
       bool counts = (life.roles & IndexLife::kLived) && life.born >= from.steps.first;
       return counts ? place_of[life.cell] : kNoPlace;
     };
-    bool good = from.for_each_ended([&](size_t half, const IndexLife& life) {
-      Number place = place_if_counts(life);
-      if (place == kNoPlace) return;
-      auto ticks = static_cast<double>(static_cast<int64_t>(life.longest_ticks));
-      halves[half].add(place, static_cast<uint64_t>(static_cast<int64_t>(ticks * ns_per_tick_)),
-                       life);
-    });
+    bool good =
+        from.index.for_each_ended_in_two(from.steps, [&](size_t half, const IndexLife& life) {
+          Number place = place_if_counts(life);
+          if (place == kNoPlace) return;
+          auto ticks = static_cast<double>(static_cast<int64_t>(life.longest_ticks));
+          halves[half].add(place, static_cast<uint64_t>(static_cast<int64_t>(ticks * ns_per_tick_)),
+                           life);
+        });
     return good && from.index.for_each_live(from.steps.last, [&](const IndexLife& life) {
       if (Number place = place_if_counts(life); place != kNoPlace) halves[0].add_left(place, life);
     });

@@ -121,14 +121,15 @@ class ThreadsView : public View, public HeapObserver {
     };
     Half halves[2];
     for (Half& half : halves) half.own.resize(makers.size());
-    bool good = from.for_each_ended([&](size_t half, const IndexLife& life) {
-      uint32_t group = group_of[life.cell];
-      if (group == kNobody || !(life.roles & IndexLife::kFreed)) return;
-      size_t maker = groups[group].maker;
-      Freed& freed =
-          life.by_maker ? halves[half].own[maker] : halves[half].others[{maker, life.freer}];
-      freed += {life.blocks, life.bytes};
-    });
+    bool good =
+        from.index.for_each_ended_in_two(from.steps, [&](size_t half, const IndexLife& life) {
+          uint32_t group = group_of[life.cell];
+          if (group == kNobody || !(life.roles & IndexLife::kFreed)) return;
+          size_t maker = groups[group].maker;
+          Freed& freed =
+              life.by_maker ? halves[half].own[maker] : halves[half].others[{maker, life.freer}];
+          freed += {life.blocks, life.bytes};
+        });
     for (const Half& half : halves) {
       for (size_t i = 0; i < makers.size(); ++i)
         add(makers[i].image, makers[i].thread, makers[i].thread, half.own[i]);

@@ -74,6 +74,8 @@ struct BlockFilter {
            max_size == UINT64_MAX;
   }
   bool lets_through(ImageId image, const analyze::Block& block) const;
+  // The same, whatever the size.
+  bool lets_through(ImageId image, StackId stack, analyze::StrandId strand) const;
 };
 // Those of rows that `counts` says, with the question's threads, phases and sizes.
 BlockFilter block_filter(const Context& context, const analyze::Explorer::Question& question,
@@ -83,8 +85,13 @@ struct BlocksQuestion {
   analyze::NamedFrame site;
   analyze::Query query;
   BlockFilter filter;
+  bool each = false;  // Whether each block is to be told apart, however long that takes.
 };
 Result<BlocksQuestion> blocks_question(const Context& context, const Parameters& parameters);
+// From the index, with the explorer; nothing: it does not know, or all events are read soon.
+std::optional<std::string> indexed_blocks_answer(const Context& context,
+                                                 const BlocksQuestion& asked);
+// From all events.
 Result<std::string> blocks_answer(const Context& context, const BlocksQuestion& asked);
 // The same from an observer of events that somebody else reads.
 std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked, size_t most_bars);

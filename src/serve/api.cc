@@ -262,12 +262,22 @@ Result<Reply> Api::report(const std::string& name, const Parameters& parameters)
   if (std::optional<Reply> known = kept(key)) return *known;
   bool is_view = name.starts_with(kReports);
   std::string view = is_view ? name.substr(kReports.size()) : "";
-  if (is_view) {
+  std::optional<BlocksQuestion> of_blocks;
+  if (is_view || name == "blocks") {
     std::unique_lock lock = turn_for(name);
     jobs_.throw_if_left(asked);
-    auto indexed = indexed_report_answer(context(parameters), view, parameters);
-    if (!indexed) return std::unexpected(indexed.error());
-    if (*indexed) return keep(key, {200, kJsonType, std::move(**indexed)});
+    Context with = context(parameters);
+    if (is_view) {
+      auto indexed = indexed_report_answer(with, view, parameters);
+      if (!indexed) return std::unexpected(indexed.error());
+      if (*indexed) return keep(key, {200, kJsonType, std::move(**indexed)});
+    } else {
+      Result<BlocksQuestion> question = blocks_question(with, parameters);
+      if (!question) return std::unexpected(question.error());
+      if (auto indexed = indexed_blocks_answer(with, *question))
+        return keep(key, {200, kColumnsType, std::move(*indexed)});
+      of_blocks = std::move(*question);
+    }
   }
   std::lock_guard lock(report_mutex_);
   jobs_.throw_if_left(asked);
@@ -276,17 +286,14 @@ Result<Reply> Api::report(const std::string& name, const Parameters& parameters)
     std::lock_guard explorer_lock(explorer_mutex_);
     explorer_->make_room();
   }
-  auto with_explorer = [&](auto&& question) {
-    std::lock_guard explorer_lock(explorer_mutex_);
-    return question(context(parameters), parameters);
-  };
   Result<Reply> reply = Reply{};
-  if (name == "blocks") {
-    Result<BlocksQuestion> question = with_explorer(blocks_question);
-    if (!question) return std::unexpected(question.error());
-    reply = as_reply(blocks_answer(context(parameters), *question), kColumnsType);
+  if (of_blocks) {
+    reply = as_reply(blocks_answer(context(parameters), *of_blocks), kColumnsType);
   } else if (name == "detail") {
-    Result<DetailQuestion> question = with_explorer(detail_question);
+    Result<DetailQuestion> question = [&] {
+      std::lock_guard explorer_lock(explorer_mutex_);
+      return detail_question(context(parameters), parameters);
+    }();
     if (!question) return std::unexpected(question.error());
     reply = as_reply(detail_answer(context(parameters), *question), kColumnsType);
   } else {

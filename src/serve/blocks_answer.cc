@@ -14,14 +14,18 @@ namespace malloscope::serve {
 using analyze::BlockBar;
 using analyze::Explorer;
 
-bool BlockFilter::lets_through(ImageId image, const analyze::Block& block) const {
+bool BlockFilter::lets_through(ImageId image, StackId stack, analyze::StrandId strand) const {
   auto has = [of = raw(image) - size_t{1}](const std::vector<std::vector<bool>>& lists, size_t i) {
     return lists.empty() || (of < lists.size() && i < lists[of].size() && lists[of][i]);
   };
-  return block.size >= min_size && block.size <= max_size && has(stacks, raw(block.stack)) &&
-         has(threads, raw(thread_of(block.strand))) &&
+  return has(stacks, raw(stack)) && has(threads, raw(thread_of(strand))) &&
          (phases.empty() ||
-          (raw(phases_of(block.strand)) < phases.size() && phases[raw(phases_of(block.strand))]));
+          (raw(phases_of(strand)) < phases.size() && phases[raw(phases_of(strand))]));
+}
+
+bool BlockFilter::lets_through(ImageId image, const analyze::Block& block) const {
+  return block.size >= min_size && block.size <= max_size &&
+         lets_through(image, block.stack, block.strand);
 }
 
 BlockFilter block_filter(const Context& context, const Explorer::Question& question,
@@ -70,6 +74,7 @@ Result<BlocksQuestion> blocks_question(const Context& context, const Parameters&
   asked.filter = block_filter(context, *question, [&](size_t row) {
     return groups->group_of_row[row] == *site && meant[row];
   });
+  asked.each = word(parameters, "each") == "1";
   asked.query = question->query;
   asked.query.frames = {};
   asked.query.tally = {};
@@ -89,6 +94,7 @@ std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
                            analyze::SiteBlocks* blocks) {
   uint64_t count = blocks->blocks();
   std::vector<BlockBar> bars = blocks->take();
+  bool coarse = blocks->is_coarse() && bars.size() < kMostBars;
   const analyze::Reading& reading = context.explorer.reading();
   const trace::Tables& tables = reading.tables();
   std::vector<double> born, died, bytes, stands_for;
@@ -113,12 +119,38 @@ std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
   return columns.finish([&](output::JsonWriter* json) {
     json->member("blocks", count);
     json->member("bars", bars.size());
+    json->member("coarse", coarse);
     json->member("bytes_min", bars.empty() ? 0 : least);
     json->member("bytes_max", most);
     json->member("end_ns", tables.time_ns(reading.end_tick()));
     json->key("site");
     write_frame(asked.site, json);
   });
+}
+
+std::optional<std::string> indexed_blocks_answer(const Context& context,
+                                                 const BlocksQuestion& asked) {
+  constexpr uint64_t kFewEvents = 2'000'000;  // Read in a fraction of a second.
+  using Cells = analyze::SiteBlocks::Cells;
+  Explorer& explorer = context.explorer;
+  const analyze::Index* index = explorer.index();
+  if (asked.each || !index || index->facts().events <= kFewEvents) return std::nullopt;
+  std::optional<analyze::Index::Steps> steps = explorer.parting_steps_of(asked.query);
+  if (!steps) return std::nullopt;
+  Jobs::Running job(&context.jobs, "looking for the blocks of a site", context.asked);
+  const trace::Tables& tables = explorer.reading().tables();
+  Cells cells = {{}, asked.filter.min_size, asked.filter.max_size};
+  for (const analyze::IndexCell& cell : index->cells()) {
+    bool counts = asked.query.selection.contains(tables.image(cell.image)) &&
+                  asked.filter.lets_through(cell.image, cell.stack, cell.strand);
+    auto [least, most] = analyze::sizes_of_class(cell.size_class);
+    bool all = least >= cells.min_size && most <= cells.max_size;
+    bool some = least <= cells.max_size && most >= cells.min_size;
+    cells.wants.push_back(!counts || !some ? Cells::kNone : all ? Cells::kAll : Cells::kSome);
+  }
+  analyze::SiteBlocks blocks({}, kMostBars);
+  if (!blocks.restore(*index, *steps, cells)) return std::nullopt;
+  return blocks_columns(context, asked, &blocks);
 }
 
 Result<std::string> blocks_answer(const Context& context, const BlocksQuestion& asked) {

@@ -86,10 +86,12 @@ Result<void> list_report(const Context& context, const Explorer::Question& quest
   query.tally.by_thread |= by == By::kThread;
   query.tally.by_phase |= by == By::kPhase;
   query.tally.by_size |= by == By::kSize;
-  auto add = [&](analyze::Reading* reading) {
-    analyze::RowGroups groups(reading, query, by);
-    analyze::DistinctStacks stacks(reading->accounts().tally().options());
-    reading->for_each_row([&](const analyze::Row& row) {
+  using Visit = std::function<void(const analyze::Row&)>;
+  auto add_rows = [&](analyze::Reading* reading, const analyze::Query& asked, auto&& each_row) {
+    *listed = {};
+    analyze::RowGroups groups(reading, asked, by);
+    analyze::DistinctStacks stacks(query.tally_of_strands());
+    bool known = each_row(Visit([&](const analyze::Row& row) {
       std::optional<size_t> group = groups.of(row);
       if (!group) return;
       if (*group >= listed->rows.size()) listed->rows.resize(*group + 1);
@@ -97,14 +99,30 @@ Result<void> list_report(const Context& context, const Explorer::Question& quest
       listed->rows[*group].stacks +=
           value(row.amounts, question.metric) > 0 && stacks.is_new(*group, row);
       listed->total += row.amounts;
-    });
+    }));
     std::vector<analyze::RowGroups::Group> named = groups.take();
     for (uint32_t i = 0; i < listed->rows.size(); ++i) {
       listed->rows[i].id = i;
       listed->rows[i].name = plain_name(named[i].name);
     }
+    return known;
+  };
+  auto add = [&](analyze::Reading* reading) {
+    add_rows(reading, query, [&](const Visit& visit) {
+      reading->for_each_row(visit);
+      return true;
+    });
   };
   if (query.tally.cpu && context.explorer.with_cpu(query, add)) return {};
+  // Which stacks are meant the explorer knows.
+  Explorer::Question apart = question;
+  apart.query = query;
+  analyze::Query of_strands = query;
+  of_strands.frames = {};
+  if (!query.tally.cpu &&
+      add_rows(&context.explorer.reading(), of_strands,
+               [&](const Visit& visit) { return context.explorer.for_each_row(apart, visit); }))
+    return {};
   auto progress = [&](double share) { job->show("reading events", share); };
   auto reading = analyze::Reading::open(context.path, query, {progress, {}, {}});
   if (!reading) return std::unexpected(reading.error());

@@ -51,12 +51,17 @@ Result<std::string> sites_answer(const Context& context, const Parameters& param
   using Row = Listed::Row;
   column("value", [&](const Row& r) { return value(r.amounts, question->metric); });
   bool of_blocks = question->metric != analyze::Metric::kCpu;
-  if (of_blocks) {
+  bool of_all_blocks = of_blocks && !Explorer::is_about_left(*question);
+  if (of_all_blocks) {
     column("allocations", [](const Row& r) { return r.amounts.allocations; });
     column("reallocations", [](const Row& r) { return r.amounts.reallocations; });
     column("allocated", [](const Row& r) { return r.amounts.allocated_bytes; });
+  }
+  if (of_blocks) {
     column("live", [](const Row& r) { return r.amounts.live_bytes; });
     column("live_blocks", [](const Row& r) { return r.amounts.live_blocks; });
+  }
+  if (of_all_blocks) {
     column("peak", [](const Row& r) { return r.amounts.peak_bytes; });
     column("temporary", [](const Row& r) { return r.amounts.temporary; });
   }
@@ -72,13 +77,15 @@ Result<std::string> sites_answer(const Context& context, const Parameters& param
     json->member("total", value(listed->total, question->metric));
     if (of_blocks) {
       json->key("totals").begin_object();
-      json->member("allocations", listed->total.allocations);
-      json->member("reallocations", listed->total.reallocations);
-      json->member("allocated_bytes", listed->total.allocated_bytes);
       json->member("live_bytes", listed->total.live_bytes);
       json->member("live_blocks", listed->total.live_blocks);
-      json->member("peak_bytes", listed->total.peak_bytes);
-      json->member("temporary", listed->total.temporary);
+      if (of_all_blocks) {
+        json->member("allocations", listed->total.allocations);
+        json->member("reallocations", listed->total.reallocations);
+        json->member("allocated_bytes", listed->total.allocated_bytes);
+        json->member("peak_bytes", listed->total.peak_bytes);
+        json->member("temporary", listed->total.temporary);
+      }
       json->end();
     }
     NamesWriter names(json, "names");
@@ -195,10 +202,12 @@ Result<std::string> stacks_answer(const Context& context, const Parameters& para
     json.begin_object();
     json.member("value", amount(rows[i]));
     if (question->metric != analyze::Metric::kCpu) {
-      json.member("allocations", of.allocations);
-      json.member("allocated", of.allocated_bytes);
       json.member("live", of.live_bytes);
-      json.member("peak", of.peak_bytes);
+      if (!Explorer::is_about_left(*question)) {
+        json.member("allocations", of.allocations);
+        json.member("allocated", of.allocated_bytes);
+        json.member("peak", of.peak_bytes);
+      }
     }
     json.key("frames");
     write_stack(names.stack(id.image, id.stack, analyze::StrandId::kNone), &json);
