@@ -64,6 +64,25 @@ CellRows::CellRows(const Index& index, const trace::Tables& tables, Selection se
   }
   for (uint32_t& row : of_cell)
     if (row != kNobody) row = place[row];
+  cut = cut_classes(index, options.min_size, options.max_size, &of_cell);
+}
+
+std::optional<IndexSums::CutSizes> cut_classes(const Index& index, uint64_t least, uint64_t most,
+                                               std::vector<uint32_t>* of_cell) {
+  auto is_cut = [&](unsigned size_class) {
+    auto [smallest, largest] = sizes_of_class(size_class);
+    return (smallest < least && least <= largest) || (smallest <= most && most < largest);
+  };
+  if (!is_cut(size_class(least)) && !is_cut(size_class(most))) return std::nullopt;
+  IndexSums::CutSizes cut = {least, most, *of_cell};
+  for (size_t i = 0; i < of_cell->size(); ++i) {
+    const IndexCell& cell = index.cells()[i];
+    if (!is_cut(cell.size_class))
+      cut.row_of_cell[i] = IndexSums::kNobody;
+    else if (!cut.has(cell.usual_size))
+      (*of_cell)[i] = IndexSums::kNobody;
+  }
+  return cut;
 }
 
 }  // namespace malloscope::analyze

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "analyze/index.h"
+#include "analyze/index_sums.h"
 #include "analyze/tally.h"
 #include "trace/tables.h"
 
@@ -24,9 +26,17 @@ struct CellRows {
 
   std::vector<Id> rows;
   std::vector<uint32_t> of_cell;  // kNobody: its process or size is not asked for.
+  std::optional<IndexSums::CutSizes> cut;
+
+  IndexSums::Rows together() const { return {of_cell, rows.size(), cut ? &*cut : nullptr}; }
 
   CellRows(const Index& index, const trace::Tables& tables, Selection selection,
            const TallyOptions& options);
 };
+
+// Has the sizes cut classes where `least` and `most` do: in `of_cell`, which has the rows of all
+// cells whose class has any of them, those stay that have them as their usual size.
+std::optional<IndexSums::CutSizes> cut_classes(const Index& index, uint64_t least, uint64_t most,
+                                               std::vector<uint32_t>* of_cell);
 
 }  // namespace malloscope::analyze

@@ -12,6 +12,7 @@
 
 #include "analyze/folded_tree.h"
 #include "analyze/index_life_sums.h"
+#include "analyze/index_overhead.h"
 #include "analyze/row_selector.h"
 #include "analyze/symbol_naming.h"
 
@@ -44,6 +45,11 @@ std::string cells_key(const QueryWords& words) {
 bool is_counted(Metric metric) {
   return metric != Metric::kLifetime && metric != Metric::kOverhead &&
          metric != Metric::kAllocatorTime && metric != Metric::kCpu;
+}
+
+// Of the others.
+bool is_in_index(Metric metric) {
+  return is_counted(metric) || metric == Metric::kLifetime || metric == Metric::kOverhead;
 }
 
 // Which amounts a metric is made of.
@@ -152,9 +158,12 @@ Query about_frames(const Query& query) {
   return frames;
 }
 
-// What a metric asks for beyond what every tally counts is had in other ways.
+// Without what is had in other ways: sizes that are asked for, and what some metrics ask for beyond
+// what every tally counts.
 TallyOptions counting(TallyOptions options) {
   options.details = options.overhead = false;
+  options.min_size = 0;
+  options.max_size = UINT64_MAX;
   return options;
 }
 
@@ -271,23 +280,27 @@ void Explorer::make_room() {
 
 bool Explorer::prepare() { return sums_ && sums_->prepare(); }
 
-const std::vector<uint32_t>& Explorer::rows_of_cells(const Question& question) {
+IndexSums::Rows Explorer::rows_of_cells(const Question& question) {
   const Query& query = question.query;
-  if (is_about_all_cells(query)) return row_of_cell_;
+  if (is_about_all_cells(query)) return {row_of_cell_, rows_.size()};
+  auto as_rows = [&](const AskedCells& asked) {
+    return IndexSums::Rows{asked.rows, rows_.size(), asked.cut ? &*asked.cut : nullptr};
+  };
   std::string key = cells_key(question.words);
-  if (const std::vector<uint32_t>* kept = some_cells_.find(key)) return *kept;
+  if (const AskedCells* kept = some_cells_.find(key)) return as_rows(*kept);
   unsigned smallest = size_class(query.tally.min_size);
   unsigned largest = size_class(query.tally.max_size);
   StrandSelector strands(reading_->tables(), index_->facts().phases, query);
-  std::vector<uint32_t> row_of_cell = row_of_cell_;
-  for (size_t i = 0; i < row_of_cell.size(); ++i) {
+  AskedCells asked = {row_of_cell_, {}};
+  for (size_t i = 0; i < asked.rows.size(); ++i) {
     const IndexCell& cell = index_->cells()[i];
     const trace::Image& image = reading_->tables().image(cell.image);
     bool counts = query.selection.contains(image) && cell.size_class >= smallest &&
                   cell.size_class <= largest && strands.selects(cell.image, cell.strand);
-    if (!counts) row_of_cell[i] = kNobody;
+    if (!counts) asked.rows[i] = kNobody;
   }
-  return some_cells_.keep(key, std::move(row_of_cell));
+  asked.cut = cut_classes(*index_, query.tally.min_size, query.tally.max_size, &asked.rows);
+  return as_rows(some_cells_.keep(key, std::move(asked)));
 }
 
 std::optional<Window> Explorer::window_in_index(const Query& query) const {
@@ -302,23 +315,27 @@ std::optional<Window> Explorer::window_in_index(const Query& query) const {
 bool Explorer::from_index(const Question& question, Wanted wanted, Amounted* found) {
   const Query& query = question.query;
   Metric metric = question.metric;
-  if (!index_ || !(is_counted(metric) || metric == Metric::kLifetime)) return false;
+  if (!index_ || !is_in_index(metric)) return false;
   if (!Index::suits(counting(query.tally))) return false;
   std::optional<Window> window = window_in_index(query);
   if (!window) return false;
   std::optional<Index::Steps> steps = index_->steps_of(*window);
   if (!steps) return false;
   found->peak = index_->course(query.selection, *window, *steps).peak;
-  IndexSums::Rows rows = {rows_of_cells(question), rows_.size()};
+  IndexSums::Rows rows = rows_of_cells(question);
   if (is_about_left(question)) return from_survivors(*window, rows, &found->counted);
   IndexSums::Wanted parts = wanted == Wanted::kAll ? IndexSums::all() : parts_of(metric);
   if (!sums_->sum(query.selection, *window, *steps, parts, rows, &found->counted)) return false;
-  if (metric != Metric::kLifetime) return true;
+  if (is_counted(metric)) return true;
+  if (metric == Metric::kOverhead)
+    return sum_overhead(*index_, sums_.get(), reading_->tables(), query.selection, *window, *steps,
+                        rows, &found->timed);
   if (!query.tells_strands()) return lifetimes(*window, rows, &found->timed);
   // Each strand's time is rounded by itself, as a reading has it.
   const CellRows& strands = cell_rows(question, query.tally_of_strands());
   std::vector<uint64_t> ns;
-  if (!lifetimes(*window, {strands.of_cell, strands.rows.size()}, &ns)) return false;
+  if (strands.cut) return false;  // A reading has them in an order that depends on single blocks.
+  if (!lifetimes(*window, strands.together(), &ns)) return false;
   found->timed.resize(rows_.size());
   StrandSelector selector(reading_->tables(), index_->facts().phases, query);
   for (size_t i = 0; i < ns.size(); ++i) {
@@ -361,22 +378,26 @@ bool Explorer::for_each_row(const Question& question,
                             const std::function<void(const Row&)>& visit) {
   const Query& query = question.query;
   TallyOptions options = query.tally_of_strands();
-  bool timed = question.metric == Metric::kLifetime;
-  if (!(is_counted(question.metric) || timed) || !Index::suits(counting(options))) return false;
+  if (!index_ || !is_in_index(question.metric) || !Index::suits(counting(options))) return false;
   std::optional<Window> window = window_in_index(query);
   if (!window) return false;
   const CellRows& rows = cell_rows(question, options);
-  IndexSums::Rows together = {rows.of_cell, rows.rows.size()};
+  IndexSums::Rows together = rows.together();
   IndexSums::Amounts sums;
-  std::vector<uint64_t> ns;
+  std::vector<uint64_t> timed;
   if (is_about_left(question)) {
     if (!from_survivors(*window, together, &sums)) return false;
   } else {
     std::optional<Index::Steps> steps = index_->steps_of(*window);
     if (!steps || !sums_->sum(query.selection, *window, *steps, IndexSums::all(), together, &sums))
       return false;
+    if (question.metric == Metric::kLifetime && (rows.cut || !lifetimes(*window, together, &timed)))
+      return false;
+    if (question.metric == Metric::kOverhead &&
+        !sum_overhead(*index_, sums_.get(), reading_->tables(), query.selection, *window, *steps,
+                      together, &timed))
+      return false;
   }
-  if (timed && !lifetimes(*window, together, &ns)) return false;
   const std::vector<bool> meant = asked_rows(question);
   for (size_t i = 0; i < rows.rows.size(); ++i) {
     const CellRows::Id& id = rows.rows[i];
@@ -388,7 +409,7 @@ bool Explorer::for_each_row(const Question& question,
     row.size_class = id.size_class;
     for (size_t part = 0; part < IndexSums::kAmounts; ++part)
       if (!sums[part].empty()) part_of(row.amounts, part) = sums[part][i];
-    if (timed) row.amounts.lifetime_ns = ns[i];
+    if (!timed.empty()) timed_part(row.amounts, question.metric) = timed[i];
     const Amounts& a = row.amounts;
     if (value(a, Metric::kCalls) > 0 || a.live_blocks > 0 || a.peak_bytes > 0 || a.lifetime_ns > 0)
       visit(row);
@@ -603,19 +624,18 @@ std::vector<bool> Explorer::asked_rows(const Question& question) {
   return rows;
 }
 
-std::vector<uint32_t> Explorer::asked_cells(const Question& question) {
-  std::vector<uint32_t> rows = rows_of_cells(question);
+Explorer::AskedCells Explorer::asked_cells(const Question& question) {
+  IndexSums::Rows rows = rows_of_cells(question);
+  AskedCells asked = {rows.of_cell, {}};
+  if (rows.cut) asked.cut = *rows.cut;
   const std::vector<bool> meant = asked_rows(question);
-  for (uint32_t& row : rows)
-    if (row != kNobody && !meant[row]) row = kNobody;
-  return rows;
-}
-
-bool Explorer::has_curves(const Question& question) const {
-  TallyOptions sizes;
-  sizes.min_size = question.query.tally.min_size;
-  sizes.max_size = question.query.tally.max_size;
-  return index_ && Index::suits(sizes);
+  auto keep_meant = [&](std::vector<uint32_t>* of_cell) {
+    for (uint32_t& row : *of_cell)
+      if (row != kNobody && !meant[row]) row = kNobody;
+  };
+  keep_meant(&asked.rows);
+  if (asked.cut) keep_meant(&asked.cut->row_of_cell);
+  return asked;
 }
 
 namespace {
@@ -642,12 +662,18 @@ Explorer::CurvesQuestion Explorer::ask_curves(
   if (asked.answer) return asked;
   std::vector<uint32_t> group_of(rows_.size());
   for (size_t row = 0; row < rows_.size(); ++row) group_of[row] = group_of_row(row);
-  asked.group_of_cell = asked_cells(question);
-  for (uint32_t& cell : asked.group_of_cell) {
-    if (cell == kNobody) continue;
-    cell = group_of[cell];
-    asked.has_all &= cell != kNobody;
-  }
+  AskedCells cells = asked_cells(question);
+  auto put_together = [&](std::vector<uint32_t>* of_cell) {
+    for (uint32_t& row : *of_cell) {
+      if (row == kNobody) continue;
+      row = group_of[row];
+      asked.has_all &= row != kNobody;
+    }
+  };
+  put_together(&cells.rows);
+  if (cells.cut) put_together(&cells.cut->row_of_cell);
+  asked.group_of_cell = std::move(cells.rows);
+  asked.cut = std::move(cells.cut);
   return asked;
 }
 
@@ -656,10 +682,15 @@ Explorer::CurvesQuestion Explorer::ask_curves_of_cells(
     const std::function<uint32_t(const IndexCell&)>& group_of) {
   CurvesQuestion asked = begin_curves(question, by, groups);
   if (asked.answer) return asked;
-  asked.group_of_cell = asked_cells(question);
-  for (size_t i = 0; i < asked.group_of_cell.size(); ++i)
-    if (uint32_t& cell = asked.group_of_cell[i]; cell != kNobody)
-      cell = group_of(index_->cells()[i]);
+  AskedCells cells = asked_cells(question);
+  auto put_together = [&](std::vector<uint32_t>* of_cell) {
+    for (size_t i = 0; i < of_cell->size(); ++i)
+      if (uint32_t& row = (*of_cell)[i]; row != kNobody) row = group_of(index_->cells()[i]);
+  };
+  put_together(&cells.rows);
+  if (cells.cut) put_together(&cells.cut->row_of_cell);
+  asked.group_of_cell = std::move(cells.rows);
+  asked.cut = std::move(cells.cut);
   return asked;
 }
 
@@ -671,7 +702,9 @@ std::shared_ptr<const IndexCurves> Explorer::curves(const CurvesQuestion& questi
   constexpr size_t kMostToKeep = 4'000'000;  // Numbers.
   if (question.answer) return question.answer;
   auto found = std::make_shared<IndexCurves>();
-  if (!find_curves(*index_, question.group_of_cell, question.groups, found.get())) return nullptr;
+  IndexSums::Rows groups = {question.group_of_cell, question.groups,
+                            question.cut ? &*question.cut : nullptr};
+  if (!find_curves(*index_, groups, found.get())) return nullptr;
   if (found->live_bytes.size() > kMostToKeep) return found;
   std::lock_guard lock(curves_mutex_);
   curves_.keep(question.key, found);

@@ -95,8 +95,6 @@ class Explorer {
   using Grouping = std::shared_ptr<const Groups>;
   Grouping groups(const Question& question, By by);
 
-  // Whether there are any: of sizes that the index does not tell apart there are none.
-  bool has_curves(const Question& question) const;
   // How groups of what the question is about went through the time, whatever its range. Which cells
   // belong to which group is found first; the look at all steps, curves(), can be taken by any
   // thread while the explorer answers others.
@@ -104,6 +102,7 @@ class Explorer {
     std::string key;
     size_t groups = 0;
     std::vector<uint32_t> group_of_cell;        // kNobody: it does not count.
+    std::optional<IndexSums::CutSizes> cut;     // See IndexSums::Rows.
     bool has_all = true;                        // No cell was left out by its group.
     std::shared_ptr<const IndexCurves> answer;  // If it was asked before.
   };
@@ -256,10 +255,15 @@ class Explorer {
   const std::vector<bool>& asked(const Question& question);
   // Of a question about curves, all but the groups.
   CurvesQuestion begin_curves(const Question& question, const std::string& by, size_t groups);
-  // By cell: the row, if the question is about the cell and about the row's stack; else kNobody.
-  std::vector<uint32_t> asked_cells(const Question& question);
-  // By cell: the row, if the question's words on processes, threads and sizes mean the cell.
-  const std::vector<uint32_t>& rows_of_cells(const Question& question);
+  // Which row a cell has, if the question is about it.
+  struct AskedCells {
+    std::vector<uint32_t> rows;
+    std::optional<IndexSums::CutSizes> cut;
+  };
+  // By its words on processes, threads and sizes alone.
+  IndexSums::Rows rows_of_cells(const Question& question);
+  // And by those on stacks.
+  AskedCells asked_cells(const Question& question);
 
   std::string path_;
   trace::Overview overview_;
@@ -271,7 +275,7 @@ class Explorer {
   std::vector<std::vector<uint32_t>> row_of_;  // By image and stack.
   std::vector<uint32_t> row_of_cell_;
   std::unique_ptr<IndexSums> sums_;
-  Latest<std::vector<uint32_t>> some_cells_{1};
+  Latest<AskedCells> some_cells_{1};
   Latest<std::unique_ptr<const CellRows>> cell_rows_{1};
   Latest<Amounting> all_amounts_{3}, amounts_{3};
   Latest<std::vector<bool>> asked_{4};

@@ -18,6 +18,7 @@
 #include "analyze/accounts.h"
 #include "analyze/index_block.h"
 #include "analyze/index_lives.h"
+#include "analyze/index_odd_sizes.h"
 #include "analyze/index_times.h"
 #include "trace/event_stream.h"
 
@@ -64,6 +65,7 @@ struct IndexFacts {
     uint32_t cell = 0;
     uint32_t made = 0, freed = 0;
     uint32_t blocks = 1;  // What one of a sample stands for.
+    uint64_t size = 0;
   };
 
   // Cells of another kind: what blocks of one size became, whoever allocated them.
@@ -123,6 +125,8 @@ class IndexBlocks {
   virtual IndexBlockReader* group(uint32_t group) = 0;
   // As step(), but the cells are IndexFacts::sizes.
   virtual IndexBlockReader* sizes(uint32_t step) = 0;
+  // What of step() is of other sizes than are usual, unless it tells that itself.
+  virtual OddSizesReader* odd_sizes(uint32_t step) = 0;
   // All steps together; the shares of the peak are whole, those of the whole recording.
   virtual IndexBlockReader* whole() = 0;
   // What ended in a step and reached so far, and part `part` of what never ended.
@@ -208,6 +212,26 @@ class Index {
     }
     return true;
   }
+  // Calls visit(const OddEntry&) for what happened in these steps to blocks of other sizes than are
+  // usual for their cells. `blocks`: see cover().
+  template <typename Visit>
+  bool cover_odd(IndexBlocks* blocks, uint32_t first, uint32_t end, Visit&& visit) const {
+    auto show_single = [&](const IndexEntry& entry, uint64_t size) {
+      if (size >= kMayBeMapped) return;  // It is told with the others.
+      OddEntry odd;
+      static_cast<IndexEntry&>(odd) = entry;
+      odd.size = size;
+      visit(static_cast<const OddEntry&>(odd));
+    };
+    for (uint32_t step = first; step < end; ++step) {
+      const IndexBlockReader* block = blocks->step(step);
+      if (block ? !block->for_each_unusual_single(cells_.size(), show_single) : blocks->damaged())
+        return false;
+      OddSizesReader* odd = blocks->odd_sizes(step);
+      if (odd ? !odd->for_each(cells_.size(), visit) : blocks->damaged()) return false;
+    }
+    return true;
+  }
   // The same of sizes.
   template <typename Visit>
   bool cover_sizes(uint32_t first, uint32_t end, Visit&& visit) {
@@ -258,6 +282,17 @@ class Index {
       }
     return true;
   }
+  // Calls half(i, blocks, first, end) for the two halves of the steps, each in a thread.
+  template <typename Half>
+  bool in_two(Steps steps, Half&& half) const {
+    uint32_t end = steps.last + 1, middle = steps.first + (end - steps.first) / 2;
+    std::unique_ptr<IndexBlocks> blocks[2] = {blocks_->another(), blocks_->another()};
+    auto second = std::async(std::launch::async | std::launch::deferred,
+                             [&] { return half(1, blocks[1].get(), middle, end); });
+    bool good = half(0, blocks[0].get(), steps.first, middle);
+    return second.get() && good;
+  }
+
   // Calls visit(half, const IndexLife&) for all that ended in these steps, in two threads: `half`
   // is 0 or 1. Births are told if they may be before the steps.
   template <typename Visit>
@@ -292,8 +327,10 @@ class Index {
   template <typename Visit>
   void for_each_straddler(Steps steps, Visit&& visit) const {
     for (const IndexFacts::Straddler& block : facts_.straddlers)
-      if (block.made < steps.first && steps.first <= block.freed && block.freed <= steps.last)
-        visit(block.cell, block.blocks);
+      if (straddles(block, steps)) visit(block.cell, block.blocks);
+  }
+  static bool straddles(const IndexFacts::Straddler& block, Steps steps) {
+    return block.made < steps.first && steps.first <= block.freed && block.freed <= steps.last;
   }
 
   // The amounts of all cells over the whole recording, with the shares of its peak, put together
@@ -309,17 +346,6 @@ class Index {
            std::vector<IndexEntry>* sums) const;
   void restore_images(const trace::Tables& tables, Window window, Steps steps,
                       Accounts* accounts) const;
-
-  // Calls half(i, blocks, first, end) for the two halves of the steps, each in a thread.
-  template <typename Half>
-  bool in_two(Steps steps, Half&& half) const {
-    uint32_t end = steps.last + 1, middle = steps.first + (end - steps.first) / 2;
-    std::unique_ptr<IndexBlocks> blocks[2] = {blocks_->another(), blocks_->another()};
-    auto second = std::async(std::launch::async | std::launch::deferred,
-                             [&] { return half(1, blocks[1].get(), middle, end); });
-    bool good = half(0, blocks[0].get(), steps.first, middle);
-    return second.get() && good;
-  }
 
   IndexFacts facts_;
   std::vector<IndexCell> cells_;

@@ -15,8 +15,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/packing.h"
-
 namespace malloscope::analyze {
 
 PackedBlock PackedBlock::of(std::vector<uint8_t> raw) {
@@ -42,7 +40,8 @@ bool PackedBlock::unpack(std::vector<uint8_t>* packed, uint64_t raw_bytes,
   return !ZSTD_isError(size) && size == raw_bytes;
 }
 
-bool IndexBlockWriter::add_single(const IndexEntry& entry, uint32_t usual) {
+std::optional<IndexBlockWriter::Sizes> IndexBlockWriter::add_single(const IndexEntry& entry,
+                                                                    uint32_t usual) {
   Kind kind = entry.temporary != 0     ? kTemporary
               : entry.allocations == 0 ? kFreed
               : entry.live_blocks != 0 ? kMade
@@ -57,7 +56,7 @@ bool IndexBlockWriter::add_single(const IndexEntry& entry, uint32_t usual) {
       entry.allocated_bytes != (makes(kind) ? size : 0) || entry.live_blocks != change ||
       entry.live_bytes != change * static_cast<int64_t>(size) || !is_bit(entry.peak_bytes) ||
       (own_peaks_ && !is_bit(entry.own_peak_bytes)))
-    return false;
+    return std::nullopt;
   bool is_usual = size == usual && usual != 0;
   Singles& singles = (is_usual ? usual_singles_ : singles_)[kind];
   auto put_bit = [&](Singles::Column column, int64_t peak) {
@@ -71,12 +70,12 @@ bool IndexBlockWriter::add_single(const IndexEntry& entry, uint32_t usual) {
   if (own_peaks_) put_bit(Singles::kOwnPeaks, entry.own_peak_bytes);
   singles.next_cell = entry.cell + 1;
   ++singles.count;
-  return true;
+  return is_usual ? Sizes::kUsual : Sizes::kOne;
 }
 
-void IndexBlockWriter::add(const IndexEntry& entry, uint32_t usual) {
+IndexBlockWriter::Sizes IndexBlockWriter::add(const IndexEntry& entry, uint32_t usual) {
   ++entries_;
-  if (add_single(entry, usual)) return;
+  if (std::optional<Sizes> added = add_single(entry, usual)) return *added;
   put(kGaps, entry.cell - next_cell_);
   next_cell_ = entry.cell + 1;
   auto gone_blocks =
@@ -104,10 +103,17 @@ void IndexBlockWriter::add(const IndexEntry& entry, uint32_t usual) {
   if (gone != 0 || entry.reallocations) put(kGone, zigzag(gone_bytes));
   if (peak == 3) put(kPeaks, zigzag(entry.peak_bytes));
   if (own_peaks_) put(kOwnPeaks, zigzag(entry.own_peak_bytes));
+  return Sizes::kAnything;
 }
 
 PackedBlock IndexBlockWriter::finish() {
   Packer raw;
+  pack(&raw);
+  return PackedBlock::of(std::move(raw.result()));
+}
+
+void IndexBlockWriter::pack(Packer* to) {
+  Packer& raw = *to;
   auto for_each_singles = [&](auto&& visit) {
     for (Singles* all : {singles_, usual_singles_})
       for (int kind = 0; kind < kKinds; ++kind) visit(all[kind]);
@@ -129,7 +135,6 @@ PackedBlock IndexBlockWriter::finish() {
     column.clear();
   }
   entries_ = next_cell_ = 0;
-  return PackedBlock::of(std::move(raw.result()));
 }
 
 IndexBlockReader::Counting::Counting(UsualSizes usual_sizes,
@@ -183,9 +188,14 @@ bool IndexBlockReader::sum(const Counting& counting, Sum* sum) const {
 }
 
 bool IndexBlockReader::open(std::vector<uint8_t>* packed, uint64_t raw_bytes, bool own_peaks) {
-  own_peaks_ = own_peaks;
   if (!PackedBlock::unpack(packed, raw_bytes, &raw_)) return false;
   Unpacker in(std::span<const uint8_t>(raw_).first(raw_bytes));
+  return open(&in, own_peaks) && in.done();
+}
+
+bool IndexBlockReader::open(Unpacker* from, bool own_peaks) {
+  Unpacker& in = *from;
+  own_peaks_ = own_peaks;
   uint64_t single_sizes[2 * IndexBlockWriter::kKinds][Singles::kColumns];
   uint64_t sizes[IndexBlockWriter::kColumns];
   SinglesView* all[2 * IndexBlockWriter::kKinds];
@@ -207,7 +217,7 @@ bool IndexBlockReader::open(std::vector<uint8_t>* packed, uint64_t raw_bytes, bo
       return false;
   }
   for (int i = 0; i < IndexBlockWriter::kColumns; ++i) columns_[i] = in.bytes(sizes[i]);
-  return in.ok() && in.done();
+  return in.ok();
 }
 
 }  // namespace malloscope::analyze

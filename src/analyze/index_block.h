@@ -11,6 +11,7 @@
 
 #include "analyze/number_column.h"
 #include "base/attributes.h"
+#include "base/packing.h"
 #include "base/varint.h"
 
 namespace malloscope::analyze {
@@ -52,10 +53,18 @@ class IndexBlockWriter {
       : own_peaks_(own_peaks), in_order_(in_order) {}
 
   // In order of cells. `usual`: the size that most blocks of the cell may have; 0: nobody knows.
-  void add(const IndexEntry& entry, uint32_t usual);
+  // How the entry tells the size of the blocks that it is about.
+  enum class Sizes {
+    kUsual,     // All have the usual one.
+    kOne,       // They have one, which the entry tells: see for_each_unusual_single().
+    kAnything,  // Nothing is told.
+  };
+  Sizes add(const IndexEntry& entry, uint32_t usual);
   bool empty() const { return entries_ == 0; }
   // Empty again afterwards.
   PackedBlock finish();
+  // The same, behind something else.
+  void pack(Packer* raw);
 
  private:
   friend class IndexBlockReader;
@@ -78,7 +87,7 @@ class IndexBlockWriter {
     column->insert(column->end(), bytes, put_varint(bytes, value));
   }
   void put(Column column, uint64_t value) { put(&columns_[column], value); }
-  bool add_single(const IndexEntry& entry, uint32_t usual);
+  std::optional<Sizes> add_single(const IndexEntry& entry, uint32_t usual);
 
   bool own_peaks_, in_order_;
   uint64_t entries_ = 0;
@@ -92,6 +101,8 @@ class IndexBlockReader {
  public:
   // `packed`: see PackedBlock::unpack.
   bool open(std::vector<uint8_t>* packed, uint64_t raw_bytes, bool own_peaks);
+  // The same of what is in bytes that outlive it, and kBehindColumn more.
+  bool open(Unpacker* in, bool own_peaks);
   // The usual size of each cell that there is.
   using UsualSizes = std::span<const uint32_t>;
   // Calls visit(const IndexEntry&) for every entry; false if the block makes no sense, which
@@ -103,6 +114,15 @@ class IndexBlockReader {
            for_each_single<IndexBlockWriter::kBrief>(usual, visit) &&
            for_each_single<IndexBlockWriter::kTemporary>(usual, visit) &&
            for_each_other(usual.size(), visit);
+  }
+  // The same for the entries of which IndexBlockWriter::add() said Sizes::kOne. Calls visit(entry,
+  // size).
+  template <typename Visit>
+  bool for_each_unusual_single(uint64_t cells, Visit&& visit) const {
+    return for_each_unusual<IndexBlockWriter::kMade>(cells, visit) &&
+           for_each_unusual<IndexBlockWriter::kFreed>(cells, visit) &&
+           for_each_unusual<IndexBlockWriter::kBrief>(cells, visit) &&
+           for_each_unusual<IndexBlockWriter::kTemporary>(cells, visit);
   }
 
   // What the entries of some cells add up to: as for_each() would tell, but faster.
@@ -137,8 +157,13 @@ class IndexBlockReader {
   // The same of those that have the usual size, but calls visit(i, cell).
   template <typename Visit>
   MSCOPE_FAST static bool scan_usual(const SinglesView& singles, uint64_t cells, Visit&& visit);
+  template <IndexBlockWriter::Kind kKind>
+  MSCOPE_FAST IndexEntry single(const SinglesView& singles, uint64_t i, uint32_t cell,
+                                uint64_t size) const;
   template <IndexBlockWriter::Kind kKind, typename Visit>
   bool for_each_single(UsualSizes usual, Visit& visit) const;
+  template <IndexBlockWriter::Kind kKind, typename Visit>
+  bool for_each_unusual(uint64_t cells, Visit& visit) const;
   template <typename Visit>
   bool for_each_other(uint64_t cells, Visit& visit) const;
 
@@ -191,25 +216,31 @@ MSCOPE_FAST bool IndexBlockReader::scan_usual(const SinglesView& singles, uint64
   return gaps == end;
 }
 
+template <IndexBlockWriter::Kind kKind>
+MSCOPE_FAST IndexEntry IndexBlockReader::single(const SinglesView& singles, uint64_t i,
+                                                uint32_t cell, uint64_t size) const {
+  constexpr bool kMakes = IndexBlockWriter::makes(kKind), kFrees = IndexBlockWriter::frees(kKind);
+  IndexEntry entry;
+  entry.cell = cell;
+  entry.allocations = kMakes;
+  entry.temporary = kKind == IndexBlockWriter::kTemporary;
+  entry.allocated_bytes = kMakes ? size : 0;
+  entry.live_blocks = int{kMakes} - int{kFrees};
+  entry.live_bytes = entry.live_blocks * static_cast<int64_t>(size);
+  auto if_set = [&](Singles::Column column) {
+    const uint8_t* bits = singles.columns[column].data();
+    auto block = static_cast<int64_t>(kMakes ? size : 0 - size);
+    return block & -static_cast<int64_t>(bits[i / 8] >> i % 8 & 1);
+  };
+  entry.peak_bytes = if_set(Singles::kPeaks);
+  entry.own_peak_bytes = if_set(own_peaks_ ? Singles::kOwnPeaks : Singles::kPeaks);
+  return entry;
+}
+
 template <IndexBlockWriter::Kind kKind, typename Visit>
 bool IndexBlockReader::for_each_single(UsualSizes usual, Visit& visit) const {
-  constexpr bool kMakes = IndexBlockWriter::makes(kKind), kFrees = IndexBlockWriter::frees(kKind);
   auto show = [&](const SinglesView& singles, uint64_t i, uint32_t cell, uint64_t size) {
-    IndexEntry entry;
-    entry.cell = cell;
-    entry.allocations = kMakes;
-    entry.temporary = kKind == IndexBlockWriter::kTemporary;
-    entry.allocated_bytes = kMakes ? size : 0;
-    entry.live_blocks = int{kMakes} - int{kFrees};
-    entry.live_bytes = entry.live_blocks * static_cast<int64_t>(size);
-    auto if_set = [&](Singles::Column column) {
-      const uint8_t* bits = singles.columns[column].data();
-      auto block = static_cast<int64_t>(kMakes ? size : 0 - size);
-      return block & -static_cast<int64_t>(bits[i / 8] >> i % 8 & 1);
-    };
-    entry.peak_bytes = if_set(Singles::kPeaks);
-    entry.own_peak_bytes = if_set(own_peaks_ ? Singles::kOwnPeaks : Singles::kPeaks);
-    visit(static_cast<const IndexEntry&>(entry));
+    visit(static_cast<const IndexEntry&>(single<kKind>(singles, i, cell, size)));
   };
   return scan_usual(usual_singles_[kKind], usual.size(),
                     [&](uint64_t i, uint32_t cell) {
@@ -218,6 +249,13 @@ bool IndexBlockReader::for_each_single(UsualSizes usual, Visit& visit) const {
          scan(singles_[kKind], usual.size(), [&](uint64_t i, uint32_t cell, uint64_t size) {
            show(singles_[kKind], i, cell, size);
          });
+}
+
+template <IndexBlockWriter::Kind kKind, typename Visit>
+bool IndexBlockReader::for_each_unusual(uint64_t cells, Visit& visit) const {
+  return scan(singles_[kKind], cells, [&](uint64_t i, uint32_t cell, uint64_t size) {
+    visit(static_cast<const IndexEntry&>(single<kKind>(singles_[kKind], i, cell, size)), size);
+  });
 }
 
 template <typename Visit>

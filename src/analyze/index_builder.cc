@@ -71,6 +71,7 @@ IndexBuilder::IndexBuilder(const IndexTimes& times, bool several_processes, Sink
       step_writer_(several_processes),
       group_writer_(false),
       size_writer_(several_processes),
+      odd_writer_(several_processes),
       lives_(facts_.times),
       survivors_(facts_.times) {
   facts_.times = times;
@@ -176,8 +177,11 @@ void IndexBuilder::expect(std::span<const wire::Event> events) {
       where[i] = latest(events[i].image, block->stack);
     __builtin_prefetch(where[i]);
   }
-  for (const uint32_t* place : where)
-    if (place && *place != 0) __builtin_prefetch(&stacks_.states[*place - 1], 1);
+  for (const uint32_t* place : where) {
+    if (!place || *place == 0) continue;
+    __builtin_prefetch(&stacks_.states[*place - 1], 1);
+    __builtin_prefetch(&usual_sizes_[*place - 1]);
+  }
 }
 
 void IndexBuilder::image_ended(const trace::Image& image) {
@@ -238,7 +242,10 @@ uint32_t IndexBuilder::find_cell(ImageId id, ImageState& image, const Block& blo
   state.stack = stack;
   state.strand_and_class = strand_and_class;
   sums_.emplace_back();
-  if (cell % 64 == 0) touched_in_group_.push_back(0);
+  if (cell % 64 == 0) {
+    touched_in_group_.push_back(0);
+    told_alone_.push_back(0);
+  }
   return cell;
 }
 
@@ -312,17 +319,71 @@ void IndexBuilder::settle(ImageState& image, uint64_t change, uint64_t tick) {
   }
 }
 
+uint32_t IndexBuilder::odd_size_of(const OddSize& odd) {
+  auto hash = [](const OddSize& key) {
+    uint64_t h = (uint64_t{key.cell} << 32 ^ key.size) * 0x9e3779b97f4a7c15;
+    return h ^ h >> 32;
+  };
+  if (odd_sizes_.size() * 2 >= odd_places_.size()) {
+    odd_places_.assign(std::max<size_t>(1024, odd_places_.size() * 2), 0);
+    for (uint32_t i = 0; i < odd_sizes_.size(); ++i) {
+      size_t at = hash(odd_sizes_[i]) & (odd_places_.size() - 1);
+      while (odd_places_[at] != 0) at = (at + 1) & (odd_places_.size() - 1);
+      odd_places_[at] = i + 1;
+    }
+  }
+  size_t mask = odd_places_.size() - 1, at = hash(odd) & mask;
+  for (; odd_places_[at] != 0; at = (at + 1) & mask)
+    if (odd_sizes_[odd_places_[at] - 1] == odd) return odd_places_[at] - 1;
+  odd_sizes_.push_back(odd);
+  odd_changes_.add(facts_.several_processes);
+  odd_places_[at] = static_cast<uint32_t>(odd_sizes_.size());
+  return odd_places_[at] - 1;
+}
+
+void IndexBuilder::close_odd_sizes() {
+  order_.clear();
+  for (uint32_t i = 0; i < odd_sizes_.size(); ++i) {
+    const OddSize& odd = odd_sizes_[i];
+    bool alone = told_alone_[odd.cell / 64] >> odd.cell % 64 & 1;
+    if (!alone || odd.size >= kMayBeMapped) order_.push_back(i);
+  }
+  std::ranges::sort(order_, {}, [&](uint32_t i) { return odd_sizes_[i]; });
+  for (uint32_t i : order_) {
+    const OddSize& odd = odd_sizes_[i];
+    OddEntry entry = {entry_of(odd_changes_, i, cells_[odd.cell].image), odd.size, odd.is_mapped};
+    entry.cell = odd.cell;
+    odd_writer_.add(entry);
+  }
+  // As many places as the next step may need.
+  odd_places_.assign(std::bit_ceil(odd_sizes_.size() * 4 + 1024), 0);
+  odd_sizes_.clear();
+  odd_changes_ = Changing();
+}
+
+template <typename Change>
+uint32_t IndexBuilder::count(ImageId id, ImageState& image, const Block& block, Change&& change) {
+  constexpr uint64_t kPage = 4096;
+  uint32_t cell = cell_of(id, image, block);
+  change(touch(stacks_, cell, image));
+  change(touch(sizes_, size_cell_of(id, image, block.size), image));
+  bool is_mapped = block.size >= kMayBeMapped && block.address % kPage == 16;
+  if (block.size != usual_sizes_[cell] || is_mapped)
+    change(touch(odd_changes_, odd_size_of({cell, is_mapped, block.size}), image));
+  return cell;
+}
+
 void IndexBuilder::made(ImageId id, const Block& block, uint64_t tick) {
   ImageState& image = images_[raw(id)];
   if (image.ended) [[unlikely]]
     facts_.images[raw(id) - 1].is_odd = true;
-  for (Cell* cell : {&touch_cell(id, image, block), &touch_size(id, image, block.size)}) {
-    cell->allocations += count_of(block);
-    cell->live_blocks += static_cast<int32_t>(count_of(block));
-    cell->allocated_bytes += block.bytes();
-    cell->live_bytes += block.bytes();
-    too_much_ |= cell->allocations >= kMostInStep;
-  }
+  count(id, image, block, [&](Cell& cell) {
+    cell.allocations += count_of(block);
+    cell.live_blocks += static_cast<int32_t>(count_of(block));
+    cell.allocated_bytes += block.bytes();
+    cell.live_bytes += block.bytes();
+    too_much_ |= cell.allocations >= kMostInStep;
+  });
   uint32_t thread = raw(thread_of(block.strand));
   if (thread >= image.made_in.size()) image.made_in.resize(thread + size_t{1});
   image.made_in[thread] = step_;
@@ -331,20 +392,19 @@ void IndexBuilder::made(ImageId id, const Block& block, uint64_t tick) {
 
 void IndexBuilder::changed(ImageId id, const Block& before, const Block& now, uint64_t tick) {
   ImageState& image = images_[raw(id)];
-  for (Cell* from : {&touch_cell(id, image, before), &touch_size(id, image, before.size)}) {
-    from->live_blocks -= static_cast<int32_t>(count_of(before));
-    from->live_bytes -= before.bytes();
-  }
-  for (Cell* to : {&touch_cell(id, image, now), &touch_size(id, image, now.size)}) {
-    to->live_blocks += static_cast<int32_t>(count_of(now));
-    to->live_bytes += now.bytes();
-    ++to->reallocations;
-    if (now.bytes() > before.bytes()) to->allocated_bytes += now.bytes() - before.bytes();
-  }
+  uint32_t left = count(id, image, before, [&](Cell& from) {
+    from.live_blocks -= static_cast<int32_t>(count_of(before));
+    from.live_bytes -= before.bytes();
+  });
+  count(id, image, now, [&](Cell& to) {
+    to.live_blocks += static_cast<int32_t>(count_of(now));
+    to.live_bytes += now.bytes();
+    ++to.reallocations;
+    if (now.bytes() > before.bytes()) to.allocated_bytes += now.bytes() - before.bytes();
+  });
   Block origin = origins_.take(id, before);
   origins_.put(id, now, origin);
-  end_life(id, before, cell_of(id, image, before), tick, IndexLife::kHeld, origin,
-           thread_of(before.strand), &lives_);
+  end_life(id, before, left, tick, IndexLife::kHeld, origin, thread_of(before.strand), &lives_);
   settle(image, now.bytes() - before.bytes(), tick);
 }
 
@@ -449,18 +509,15 @@ void IndexBuilder::close_freed(ImageState& image, ImageId id) {
 
 void IndexBuilder::gone(ImageId id, const Block& block, End how, const wire::Event& event) {
   ImageState& image = images_[raw(id)];
-  Cell& cell = touch_cell(id, image, block);
-  for (Cell* from : {&cell, &touch_size(id, image, block.size)}) {
-    from->live_blocks -= static_cast<int32_t>(count_of(block));
-    from->live_bytes -= block.bytes();
-    too_much_ |= from->live_blocks <= -static_cast<int32_t>(kMostInStep);
-  }
-  auto place = static_cast<uint32_t>(&cell - stacks_.states.data());
-  if (how == End::kTemporary) {
-    cell.temporary += count_of(block);
+  uint32_t place = count(id, image, block, [&](Cell& from) {
+    from.live_blocks -= static_cast<int32_t>(count_of(block));
+    from.live_bytes -= block.bytes();
+    if (how == End::kTemporary) from.temporary += count_of(block);
+    too_much_ |= from.live_blocks <= -static_cast<int32_t>(kMostInStep);
+  });
+  if (how == End::kTemporary)
     if (uint32_t made = image.made_in[raw(thread_of(block.strand))]; made != step_)
-      facts_.straddlers.push_back({place, made, step_, count_of(block)});
-  }
+      facts_.straddlers.push_back({place, made, step_, count_of(block), block.size});
   if (how != End::kLost) count_freed(image, block, event.thread);
   end_life(id, block, place, event.tick,
            how == End::kLost ? IndexLife::kHeld | IndexLife::kLived : IndexLife::kAll,
@@ -533,11 +590,11 @@ void IndexBuilder::close_step() {
                         [lives = std::exchange(lives_, IndexLivesWriter(facts_.times)),
                          step = step_]() mutable { return lives.finish(step); },
                         {}});
-  auto hand_over = [&](Level level, IndexBlockWriter* writer) {
+  auto hand_over = [&]<typename Writer>(Level level, Writer* writer) {
     to_pack_.push_back(
         {level,
          step_,
-         [full = std::exchange(*writer, IndexBlockWriter(facts_.several_processes))]() mutable {
+         [full = std::exchange(*writer, Writer(facts_.several_processes))]() mutable {
            return std::vector{full.finish()};
          },
          {}});
@@ -555,7 +612,8 @@ void IndexBuilder::close_step() {
   for_each_ahead(order_, stacks_.states, sums_, [&](uint32_t i) {
     IndexEntry entry =
         entry_of(stacks_, i, facts_.several_processes ? cells_[i].image : ImageId::kNone);
-    step_writer_.add(entry, usual_sizes_[i]);
+    if (step_writer_.add(entry, usual_sizes_[i]) == IndexBlockWriter::Sizes::kOne)
+      set_bit(&told_alone_, i);
     Sum& sum = sums_[i];
     sum.allocations += entry.allocations;
     sum.reallocations += entry.reallocations;
@@ -566,6 +624,11 @@ void IndexBuilder::close_step() {
     set_bit(&touched_in_group_, i);
   });
   hand_over(Level::kStep, &step_writer_);
+  std::vector<uint32_t> touched = std::move(order_);
+  close_odd_sizes();
+  if (!odd_writer_.empty()) hand_over(Level::kOddSizes, &odd_writer_);
+  for (uint32_t i : touched) told_alone_[i / 64] = 0;
+  order_ = std::move(touched);
   pack_beside();
 }
 

@@ -17,7 +17,7 @@ namespace malloscope::analyze {
 
 class IndexBuilder : public trace::Listener {
  public:
-  enum class Level { kStep, kGroup, kLives, kSurvivors, kSizes };
+  enum class Level { kStep, kGroup, kLives, kSurvivors, kSizes, kOddSizes };
   // Told of every block when it is whole; the step, the group or the part; of lives, their step
   // times kReaches and their reach.
   using Sink = std::function<void(Level, uint32_t, PackedBlock)>;
@@ -62,6 +62,14 @@ class IndexBuilder : public trace::Listener {
     bool any_touched = false;
 
     Cell& add(bool several_processes);
+  };
+  // Blocks of a cell that have another size than is usual for it, in the present step.
+  struct OddSize {
+    uint32_t cell;
+    bool is_mapped;
+    uint64_t size;
+    bool operator==(const OddSize&) const = default;
+    auto operator<=>(const OddSize&) const = default;
   };
   struct alignas(64) Sum {  // Of a group; beside cells.
     uint64_t allocations = 0, reallocations = 0, temporary = 0, allocated_bytes = 0;
@@ -120,12 +128,11 @@ class IndexBuilder : public trace::Listener {
   void touch(ImageState& image, ImageId id);
   void touch(Running& running);
   Cell& touch(Changing& cells, uint32_t i, const ImageState& image);
-  Cell& touch_cell(ImageId id, ImageState& image, const Block& block) {
-    return touch(stacks_, cell_of(id, image, block), image);
-  }
-  Cell& touch_size(ImageId id, ImageState& image, uint64_t size) {
-    return touch(sizes_, size_cell_of(id, image, size), image);
-  }
+  // Calls change(Cell&) for all that a change of a block is counted in. Returns the block's cell.
+  template <typename Change>
+  uint32_t count(ImageId id, ImageState& image, const Block& block, Change&& change);
+  uint32_t odd_size_of(const OddSize& odd);
+  void close_odd_sizes();
   // What has changed in a cell of an image.
   IndexEntry entry_of(const Changing& cells, uint32_t i, ImageId image) const;
   uint32_t cell_of(ImageId id, ImageState& image, const Block& block);
@@ -172,11 +179,16 @@ class IndexBuilder : public trace::Listener {
   Changing stacks_;                    // Likewise.
   std::vector<Sum> sums_;              // Likewise.
   std::vector<uint64_t> touched_in_group_;
-  Changing sizes_;                // Beside facts_.sizes.
-  std::vector<uint32_t> order_;   // Scratch: the cells of a step or a group, in order.
-  std::vector<uint32_t> places_;  // Open addressing: cell + 1.
+  Changing sizes_;        // Beside facts_.sizes.
+  Changing odd_changes_;  // Beside odd_sizes_.
+  std::vector<OddSize> odd_sizes_;
+  std::vector<uint32_t> odd_places_;  // Open addressing: number + 1.
+  std::vector<uint64_t> told_alone_;  // A bit for each cell: see IndexBlockWriter::Sizes::kOne.
+  std::vector<uint32_t> order_;       // Scratch: the cells of a step or a group, in order.
+  std::vector<uint32_t> places_;      // Open addressing: cell + 1.
   std::unordered_map<uint32_t, uint32_t> strand_numbers_;  // Of those in phases.
   IndexBlockWriter step_writer_, group_writer_, size_writer_;
+  OddSizesWriter odd_writer_;
   Origins origins_;
   IndexLivesWriter lives_, survivors_;
   uint32_t survivor_parts_ = 0;

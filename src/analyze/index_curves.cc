@@ -77,16 +77,39 @@ bool add_groups(const Index& index, const std::vector<uint32_t>& group_of_cell,
   });
 }
 
+// What of cut size classes is to be added or taken away.
+bool cut_sizes(const Index& index, const IndexSums::Rows& groups, IndexCurves* curves) {
+  return in_two_threads(index, [&](IndexBlocks* blocks, uint32_t first, uint32_t end) {
+    for (uint32_t step = first; step < end; ++step) {
+      uint32_t slice = slice_of(step);
+      if (!index.cover_odd(blocks, step, step + 1, [&](const OddEntry& entry) {
+            auto [group, sign] = groups.share(entry.cell, entry.size);
+            if (sign == 0) return;
+            auto factor = static_cast<uint64_t>(sign);
+            curves->live_bytes[group * kSlices + slice] +=
+                factor * static_cast<uint64_t>(entry.live_bytes);
+            SliceFlow& sum = curves->all[slice];
+            sum.allocations += factor * entry.allocations;
+            sum.allocated_bytes += factor * entry.allocated_bytes;
+            sum.live_bytes += factor * static_cast<uint64_t>(entry.live_bytes);
+            sum.live_blocks += factor * static_cast<uint64_t>(entry.live_blocks);
+          }))
+        return false;
+    }
+    return true;
+  });
+}
+
 }  // namespace
 
-bool find_curves(const Index& index, const std::vector<uint32_t>& group_of_cell, size_t groups,
-                 IndexCurves* curves) {
-  curves->groups = groups;
-  curves->live_bytes.assign(groups * kSlices, 0);
+bool find_curves(const Index& index, const IndexSums::Rows& groups, IndexCurves* curves) {
+  curves->groups = groups.count;
+  curves->live_bytes.assign(groups.count * kSlices, 0);
   curves->all.assign(kSlices, {});
-  if (groups == 1 ? !add_one_group(index, group_of_cell, curves)
-                  : !add_groups(index, group_of_cell, curves))
+  if (groups.count == 1 ? !add_one_group(index, groups.of_cell, curves)
+                        : !add_groups(index, groups.of_cell, curves))
     return false;
+  if (groups.cut && !cut_sizes(index, groups, curves)) return false;
   for (size_t i = 0; i < curves->live_bytes.size(); ++i)  // From changes to what is there.
     if (i % kSlices != 0) curves->live_bytes[i] += curves->live_bytes[i - 1];
   // A block that realloc has moved here was not made here, nor has one fewer been freed for that.

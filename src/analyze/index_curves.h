@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyze/index.h"
+#include "analyze/index_sums.h"
 #include "trace/tables.h"
 
 namespace malloscope::analyze {
@@ -29,10 +30,8 @@ struct IndexCurves {
   const uint64_t* of(size_t group) const { return live_bytes.data() + group * kSlices; }
 };
 
-// `group_of_cell`: by cell, or UINT32_MAX: it does not count. What a process leaves when it ends
-// counts on. False: a block of the index is damaged.
-bool find_curves(const Index& index, const std::vector<uint32_t>& group_of_cell, size_t groups,
-                 IndexCurves* curves);
+// What a process leaves when it ends counts on. False: a block of the index is damaged.
+bool find_curves(const Index& index, const IndexSums::Rows& groups, IndexCurves* curves);
 
 // The slice that a step is in.
 uint32_t slice_of(uint32_t step);

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'I', 'X'};
-constexpr uint32_t kVersion = 10;
+constexpr uint32_t kVersion = 11;
 constexpr const char kSuffix[] = ".index";
 constexpr uint32_t kGroups = IndexTimes::kSteps / IndexTimes::kGroupSteps + 1;
 constexpr size_t kLives = size_t{IndexTimes::kSteps} * kReaches;
@@ -90,6 +90,9 @@ class FileBlocks : public IndexBlocks {
   IndexBlockReader* step(uint32_t step) override { return read(places_->steps[step], own_peaks_); }
   IndexBlockReader* group(uint32_t group) override { return read(places_->groups[group], false); }
   IndexBlockReader* sizes(uint32_t step) override { return read(places_->sizes[step], own_peaks_); }
+  OddSizesReader* odd_sizes(uint32_t step) override {
+    return read_into(places_->odd_sizes[step], own_peaks_, &odd_reader_);
+  }
   IndexBlockReader* whole() override { return read(places_->whole, false); }
   IndexLivesReader* lives(uint32_t step, uint32_t reach) override {
     return read(places_->lives[step * kReaches + reach], step);
@@ -127,6 +130,7 @@ class FileBlocks : public IndexBlocks {
   std::vector<uint8_t> bytes_;
   IndexBlockReader reader_;
   IndexLivesReader lives_reader_;
+  OddSizesReader odd_reader_;
 };
 
 // Fields once, in file order, for writing and for reading.
@@ -187,7 +191,7 @@ void visit(IndexFacts::ProcessStep& here, V& v) {
 }
 template <typename V>
 void visit(IndexFacts::Straddler& block, V& v) {
-  v(block.cell), v(block.made), v(block.freed), v(block.blocks);
+  v(block.cell), v(block.made), v(block.freed), v(block.blocks), v(block.size);
 }
 template <typename V>
 void visit(IndexFacts::Freed& freed, V& v) {
@@ -224,6 +228,7 @@ void visit(Directory& d, V& v) {
   v.list(d.places.steps), v.list(d.places.groups), v.list(d.places.lives);
   v.list(d.places.survivors), v.list(d.facts.phases.paths), v(d.facts.phases.complete);
   v.list(d.facts.sizes), v.list(d.places.sizes), v.list(d.facts.freed), v(d.facts.knows_freed);
+  v.list(d.places.odd_sizes);
   visit(d.places.whole, v);
 }
 
@@ -235,7 +240,7 @@ bool is_sound(const Directory& d) {
   return d.facts.steps.size() == IndexTimes::kSteps &&
          d.places.steps.size() == IndexTimes::kSteps && d.places.groups.size() == kGroups &&
          d.places.lives.size() == kLives && d.places.sizes.size() == IndexTimes::kSteps &&
-         d.cells.size() <= UINT32_MAX &&
+         d.places.odd_sizes.size() == IndexTimes::kSteps && d.cells.size() <= UINT32_MAX &&
          std::ranges::all_of(d.facts.sizes, [&](const auto& size) { return known(size.image); }) &&
          std::ranges::all_of(d.facts.freed, [&](const auto& here) { return known(here.image); }) &&
          std::all_of(d.facts.image_steps.begin(), d.facts.image_steps.end(),
@@ -311,6 +316,7 @@ IndexFileWriter::IndexFileWriter(std::string path) : file_(std::move(path)), at_
   places_.steps.resize(IndexTimes::kSteps);
   places_.lives.resize(kLives);
   places_.sizes.resize(IndexTimes::kSteps);
+  places_.odd_sizes.resize(IndexTimes::kSteps);
   places_.groups.resize(kGroups);
 }
 
@@ -330,6 +336,9 @@ void IndexFileWriter::put(IndexBuilder::Level level, uint32_t i, const PackedBlo
       break;
     case IndexBuilder::Level::kSizes:
       places_.sizes[i] = write(block);
+      break;
+    case IndexBuilder::Level::kOddSizes:
+      places_.odd_sizes[i] = write(block);
       break;
   }
 }

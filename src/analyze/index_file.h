@@ -39,7 +39,7 @@ struct IndexBlockPlace {
 };
 
 struct IndexPlaces {
-  std::vector<IndexBlockPlace> steps, groups, lives, survivors, sizes;
+  std::vector<IndexBlockPlace> steps, groups, lives, survivors, sizes, odd_sizes;
   IndexBlockPlace whole;
 };
 

@@ -18,6 +18,7 @@ void put(std::vector<uint8_t>* column, uint64_t value) {
 }
 
 void merge(const IndexLife& more, IndexLife* life) {
+  life->is_varied |= more.is_varied || more.size() != life->size();
   life->blocks += more.blocks;
   life->bytes += more.bytes;
   life->first_birth = std::min(life->first_birth, more.first_birth);
@@ -127,12 +128,14 @@ void IndexLivesWriter::for_each_put_together(uint32_t step, Visit&& visit) const
       if (i + kAhead < order.size()) __builtin_prefetch(&lives_[order[i + kAhead] & UINT32_MAX]);
       of_cell.push_back(keyed(lives_[order[i] & UINT32_MAX], step));
     }
-    if (of_cell.size() > 1)
-      std::ranges::sort(of_cell, [](const Keyed& a, const Keyed& b) { return a.key() < b.key(); });
+    auto same_size = [](const Keyed& keyed) {
+      return std::tuple_cat(keyed.key(), std::tuple(keyed.life.size()));
+    };
+    if (of_cell.size() > 1) std::ranges::sort(of_cell, {}, same_size);
     for (size_t k = 0; k < of_cell.size();) {
       size_t first = k;
       IndexLife life = of_cell[k++].life;
-      for (; k < of_cell.size() && of_cell[k].key() == of_cell[first].key(); ++k)
+      for (; k < of_cell.size() && same_size(of_cell[k]) == same_size(of_cell[first]); ++k)
         merge(of_cell[k].life, &life);
       visit(life);
     }
@@ -205,7 +208,7 @@ void IndexLivesWriter::write(const IndexLife& life, uint32_t step, Reach* reach)
   put(others, life.last_birth - life.first_birth);
   put(others, life.births);
   put(others, life.last_death - life.first_birth);
-  put(others, life.roles);
+  put(others, life.roles + (life.is_varied ? IndexLife::kAll + 1 : 0));
   put(others, life.by_maker ? 0 : raw(life.freer) + uint64_t{1});
   put(others, life.blocks);
   put(others, life.bytes);

@@ -48,6 +48,7 @@ struct IndexLife {
   uint32_t born = 0;   // The step.
   uint32_t began = 0;  // The step in which they were first allocated: `born`, unless reallocated.
   uint8_t roles = kAll;
+  bool is_varied = false;            // They have different sizes.
   bool by_maker = true;              // Freed by the thread that is the cell's ...
   ThreadId freer = ThreadId::kNone;  // ... or by this one.
   uint64_t blocks = 1, bytes = 0;
@@ -56,6 +57,8 @@ struct IndexLife {
   uint64_t first_birth = 0, last_birth = 0, births = 0, last_death = 0;
   uint64_t longest_ticks = 0;  // All of them belong into one step of a LogHistogram.
   uint64_t ticks = 0;          // Lived by all of them together.
+
+  uint64_t size() const { return bytes / blocks; }  // On average, if it is_varied.
 };
 
 // Blocks of a step, or those that never ended, which is step kSteps.
@@ -93,7 +96,8 @@ class IndexLivesWriter {
     kSingles
   };
 
-  // Those with the same key are told together.
+  // Those with the same key are told together, and where not many are alike only those of the same
+  // size.
   struct Keyed {
     IndexLife life;
     uint16_t length = 0;  // The histogram's step.
@@ -228,7 +232,9 @@ bool IndexLivesReader::scan_others(const Columns& columns, uint64_t cells, Visit
     life.last_birth = life.first_birth + other.next();
     life.births = other.next();
     life.last_death = life.first_birth + other.next();
-    life.roles = static_cast<uint8_t>(other.next() & IndexLife::kAll);
+    uint64_t roles = other.next();
+    life.roles = static_cast<uint8_t>(roles & IndexLife::kAll);
+    life.is_varied = roles > IndexLife::kAll;
     uint64_t freer = other.next();
     life.by_maker = freer == 0;
     life.freer = ThreadId{static_cast<uint32_t>(freer == 0 ? 0 : freer - 1)};
@@ -236,7 +242,7 @@ bool IndexLivesReader::scan_others(const Columns& columns, uint64_t cells, Visit
     life.bytes = other.next();
     life.longest_ticks = other.next();
     life.ticks = other.next();
-    if (other.over()) return false;
+    if (other.over() || life.blocks == 0) return false;
     visit(static_cast<const IndexLife&>(life));
   }
   return other.done();

@@ -172,10 +172,9 @@ bool IndexSums::peak(const Index::Course& course, Index::Steps steps, const Rows
 
 // The three looks that a question may take are at different steps, so each has its own thread; one
 // alone has two.
-bool IndexSums::sum(Selection selection, Window window, Index::Steps steps, const Wanted& wanted,
-                    const Rows& rows, Amounts* sums) {
+bool IndexSums::sum_cells(const Index::Course& course, Index::Steps steps, const Wanted& wanted,
+                          const Rows& rows, Amounts* sums) {
   *sums = {};
-  Index::Course course = index_.course(selection, window, steps);
   if (steps.are_all() && !course.own) return whole(wanted, rows, sums);
 
   Wanted counts = wanted;
@@ -209,6 +208,37 @@ bool IndexSums::sum(Selection selection, Window window, Index::Steps steps, cons
       if (rows.of_cell[cell] != kNobody) (*sums)[kTemporary][rows.of_cell[cell]] -= blocks;
     });
   return true;
+}
+
+bool IndexSums::cut_sizes(const Index::Course& course, Index::Steps steps, const Wanted& wanted,
+                          const Rows& rows, Amounts* sums) const {
+  Amounts beside;
+  for (size_t i = 0; i < kAmounts; ++i)
+    if (wanted[i]) beside[i].assign(rows.count, 0);
+  auto add = [&](size_t half, const OddEntry& entry, const Numbers& numbers) {
+    auto [row, sign] = rows.share(entry.cell, entry.size);
+    if (sign == 0) return;
+    for (size_t i = 0; i < kAmounts; ++i)
+      if (wanted[i])
+        (half == 0 ? *sums : beside)[i][row] += static_cast<uint64_t>(sign) * numbers[i];
+  };
+  bool good = for_each_odd(course, steps, wanted, add);
+  for (size_t i = 0; i < kAmounts; ++i)
+    for (size_t row = 0; row < beside[i].size(); ++row) (*sums)[i][row] += beside[i][row];
+  if (wanted[kTemporary])
+    for (const IndexFacts::Straddler& block : index_.facts().straddlers) {
+      if (!Index::straddles(block, steps)) continue;
+      auto [row, sign] = rows.share(block.cell, block.size);
+      if (sign != 0) (*sums)[kTemporary][row] -= static_cast<uint64_t>(sign) * block.blocks;
+    }
+  return good;
+}
+
+bool IndexSums::sum(Selection selection, Window window, Index::Steps steps, const Wanted& wanted,
+                    const Rows& rows, Amounts* sums) {
+  Index::Course course = index_.course(selection, window, steps);
+  return sum_cells(course, steps, wanted, rows, sums) &&
+         (!rows.cut || cut_sizes(course, steps, wanted, rows, sums));
 }
 
 }  // namespace malloscope::analyze

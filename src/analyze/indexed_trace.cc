@@ -30,7 +30,7 @@ bool deserves_file(const trace::Overview& overview) {
 // What blocks are made of; written once, then read by any number.
 struct MemoryFile {
   bool own_peaks;
-  std::array<std::vector<PackedBlock>, 5> blocks;  // By level.
+  std::array<std::vector<PackedBlock>, 6> blocks;  // By level.
   PackedBlock whole;
 
   void put(IndexBuilder::Level level, uint32_t i, PackedBlock block) {
@@ -55,6 +55,9 @@ class MemoryBlocks : public IndexBlocks {
   }
   IndexBlockReader* sizes(uint32_t step) override {
     return read(IndexBuilder::Level::kSizes, step, file_->own_peaks, &reader_);
+  }
+  OddSizesReader* odd_sizes(uint32_t step) override {
+    return read(IndexBuilder::Level::kOddSizes, step, file_->own_peaks, &odd_reader_);
   }
   IndexBlockReader* whole() override { return read(file_->whole, false, &reader_); }
   IndexLivesReader* lives(uint32_t step, uint32_t reach) override {
@@ -87,6 +90,7 @@ class MemoryBlocks : public IndexBlocks {
   std::vector<uint8_t> bytes_;
   IndexBlockReader reader_;
   IndexLivesReader lives_reader_;
+  OddSizesReader odd_reader_;
 };
 
 }  // namespace

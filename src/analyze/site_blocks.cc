@@ -229,8 +229,8 @@ bool SiteBlocks::restore(const Index& index, Index::Steps steps, const Cells& ce
     const Looks::Look& look = looks.looks[look_of[life.cell]];
     if (look.want == Cells::kNone || !(life.roles & IndexLife::kHeld)) return;
     if (look.want == Cells::kSome) {
-      half.knows &= life.blocks == 1;  // Else only the sum of their sizes is known.
-      if (life.bytes < cells.min_size || life.bytes > cells.max_size) return;
+      half.knows &= !life.is_varied;
+      if (life.size() < cells.min_size || life.size() > cells.max_size) return;
     }
     BlockBar bar;
     uint64_t born = times.begin_of(life.born);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which sizes are asked for: exactly, by powers of two, and over time. A realloc counts
-// with what it added, for the size that it made; so every column adds up. An index tells the same
-// of all stacks together.
+// with what it added, for the size that it made; so every column adds up. An index tells the same.
 
 #include <fmt/format.h>
 
@@ -9,9 +8,11 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "analyze/cell_rows.h"
 #include "analyze/numbers.h"
 #include "analyze/profile_views.h"
 #include "analyze/view.h"
@@ -122,7 +123,8 @@ class SizesView : public View, public HeapObserver {
   bool restore(const IndexedWindow& from) override {
     Index& index = from.index;
     const std::vector<IndexFacts::Size>& sizes = index.facts().sizes;
-    if (by_stack_ || sizes.empty()) return false;
+    if (by_stack_) return restore_part(from);
+    if (sizes.empty()) return false;
     slices_ = CutSlices(from.window, index.facts().times);
     auto counts = [&](size_t i) {
       return from.images[raw(sizes[i].image) - 1] && sizes[i].size >= min_size_ &&
@@ -139,9 +141,7 @@ class SizesView : public View, public HeapObserver {
       amounts.live_bytes = static_cast<uint64_t>(sums[i].live_bytes);
       amounts.live_blocks = static_cast<uint64_t>(sums[i].live_blocks);
       amounts.peak_bytes = static_cast<uint64_t>(sums[i].peak_bytes);
-      bool any =
-          value(amounts, Metric::kCalls) > 0 || amounts.live_blocks > 0 || amounts.peak_bytes > 0;
-      if (any && counts(i)) restored_->add(sizes[i].size, amounts);
+      if (has_any(amounts) && counts(i)) restored_->add(sizes[i].size, amounts);
     }
     uint32_t step = 0;
     auto add = [&](uint32_t end, Slice* slice, bool in_window) {
@@ -185,6 +185,156 @@ class SizesView : public View, public HeapObserver {
  private:
   bool wants(const Block& block) const {
     return block.size >= min_size_ && block.size <= max_size_;
+  }
+
+  // The same of some stacks, threads or phases.
+  bool restore_part(const IndexedWindow& from) {
+    const Index& index = from.index;
+    slices_ = CutSlices(from.window, index.facts().times);
+    for (size_t i = 1; i < slices_.count(); ++i)
+      if (index.facts().steps[index.facts().times.step_of(slices_.begin(i)) - 1].mixed)
+        return false;
+    std::shared_ptr<const CellSites> sites = from.cell_sites();
+    std::vector<bool> counts;
+    for (size_t i = 0; i < index.cells().size(); ++i)
+      counts.push_back(sites->of(i) != CellSites::kNobody);
+    restored_.emplace();
+    return restore_exact(from, counts) && restore_slices(from, counts);
+  }
+
+  // Each cell as if all its blocks had the usual size; then what has another is moved there.
+  bool restore_exact(const IndexedWindow& from, const std::vector<bool>& counts) {
+    const std::vector<IndexCell>& cells = from.index.cells();
+    std::map<std::pair<ImageId, uint64_t>, uint32_t> known;
+    std::vector<uint64_t> size_of_row;
+    std::vector<uint32_t> row_of_cell(cells.size(), IndexSums::kNobody);
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (!counts[i]) continue;
+      auto [place, fresh] = known.try_emplace({cells[i].image, cells[i].usual_size},
+                                              static_cast<uint32_t>(size_of_row.size()));
+      if (fresh) size_of_row.push_back(cells[i].usual_size);
+      row_of_cell[i] = place->second;
+    }
+    IndexSums::Wanted wanted = IndexSums::all();
+    wanted[IndexSums::kTemporary] = false;
+    IndexSums::Amounts sums;
+    if (!from.sums.sum(from.query.selection, from.window, from.steps, wanted,
+                       {row_of_cell, size_of_row.size()}, &sums))
+      return false;
+    using Numbers = IndexSums::Numbers;
+    using BySize = std::unordered_map<uint64_t, Numbers>;
+    BySize halves[2];
+    auto add = [](const Numbers& numbers, uint64_t sign, Numbers* to) {
+      for (size_t i = 0; i < to->size(); ++i) (*to)[i] += sign * numbers[i];
+    };
+    for (size_t row = 0; row < size_of_row.size(); ++row) {
+      Numbers numbers = {};
+      for (size_t i = 0; i < numbers.size(); ++i)
+        if (wanted[i]) numbers[i] = sums[i][row];
+      add(numbers, 1, &halves[0][size_of_row[row]]);
+    }
+    Index::Course course = from.index.course(from.query.selection, from.window, from.steps);
+    bool good = from.sums.for_each_odd(
+        course, from.steps, wanted,
+        [&](size_t half, const OddEntry& entry, const Numbers& numbers) {
+          if (!counts[entry.cell]) return;
+          add(numbers, 1, &halves[half][entry.size]);
+          add(numbers, ~uint64_t{0}, &halves[half][cells[entry.cell].usual_size]);
+        });
+    for (const auto& [size, numbers] : halves[1]) add(numbers, 1, &halves[0][size]);
+    for (const auto& [size, numbers] : halves[0]) {
+      Amounts amounts;
+      amounts.allocations = numbers[IndexSums::kAllocations];
+      amounts.reallocations = numbers[IndexSums::kReallocations];
+      amounts.allocated_bytes = numbers[IndexSums::kAllocatedBytes];
+      amounts.live_bytes = numbers[IndexSums::kLiveBytes];
+      amounts.live_blocks = numbers[IndexSums::kLiveBlocks];
+      amounts.peak_bytes = numbers[IndexSums::kPeakBytes];
+      if (has_any(amounts) && size >= min_size_ && size <= max_size_) restored_->add(size, amounts);
+    }
+    return good;
+  }
+
+  // What happened to cells in a step, and what of it is of which size, both added up.
+  bool restore_slices(const IndexedWindow& from, const std::vector<bool>& counts) {
+    std::vector<uint32_t> one_row;
+    for (bool cell : counts) one_row.push_back(cell ? 0 : IndexSums::kNobody);
+    std::optional<IndexSums::CutSizes> cut =
+        cut_classes(from.index, min_size_, max_size_, &one_row);
+    const IndexSums::Rows rows = {one_row, 1, cut ? &*cut : nullptr};
+    Slices halves[2] = {};
+    bool good = from.index.in_two(
+        from.steps, [&](size_t half, IndexBlocks* blocks, uint32_t first, uint32_t end) {
+          for (uint32_t step = first; step < end; ++step) {
+            size_t slice = slices_.of(from.index.facts().times.begin_of(step));
+            if (!add_step(from.index, blocks, step, rows, &halves[half][slice])) return false;
+          }
+          return true;
+        });
+    int64_t change = 0;
+    for (size_t i = 0; i < kSlices; ++i) {
+      Slice& slice = restored_->over_time[i];
+      for (const Slices& half : halves) {
+        slice.allocations += half[i].allocations;
+        slice.reallocations += half[i].reallocations;
+        slice.allocated_bytes += half[i].allocated_bytes;
+        slice.live_change += half[i].live_change;
+        slice.largest = std::max(slice.largest, half[i].largest);
+      }
+      change += slice.live_change;
+    }
+    // What was there before the window.
+    restored_->over_time[0].live_change +=
+        static_cast<int64_t>(restored_->total.live_bytes) - change;
+    return good;
+  }
+
+  static bool add_step(const Index& index, IndexBlocks* blocks, uint32_t step,
+                       const IndexSums::Rows& rows, Slice* slice) {
+    auto add = [&](const IndexEntry& entry, int64_t sign) {
+      auto factor = static_cast<uint64_t>(sign);
+      slice->allocations += factor * entry.allocations;
+      slice->reallocations += factor * entry.reallocations;
+      slice->allocated_bytes += factor * entry.allocated_bytes;
+      slice->live_change += sign * entry.live_bytes;
+    };
+    auto calls = [](const IndexEntry& entry) { return entry.allocations + entry.reallocations; };
+    auto for_each_odd = [&](auto&& visit) {
+      return index.cover_odd(blocks, step, step + 1, [&](const OddEntry& odd) {
+        uint32_t in_cell = rows.of_cell[odd.cell];
+        if (in_cell != IndexSums::kNobody || rows.row_of(odd.cell, odd.size) != IndexSums::kNobody)
+          visit(odd);
+      });
+    };
+    bool good = for_each_odd([&](const OddEntry& odd) {
+      bool is_asked = rows.row_of(odd.cell, odd.size) != IndexSums::kNobody;
+      if (is_asked && calls(odd) > 0) slice->largest = std::max(slice->largest, odd.size);
+      if (rows.cut) add(odd, rows.share(odd.cell, odd.size).sign);
+    });
+    // Whether a block of the usual size is among a cell's is asked only where it would be the
+    // largest.
+    std::unordered_map<uint32_t, uint64_t> of_usual_size;
+    good = good && index.cover(blocks, step, step + 1, [&](const IndexEntry& entry) {
+      if (rows.of_cell[entry.cell] == IndexSums::kNobody) return;
+      add(entry, 1);
+      if (calls(entry) > 0 && index.cells()[entry.cell].usual_size > slice->largest)
+        of_usual_size[entry.cell] = calls(entry);
+    });
+    if (of_usual_size.empty()) return good;
+    good =
+        good && for_each_odd([&](const OddEntry& odd) {
+          bool is_usual = odd.size == index.cells()[odd.cell].usual_size;  // Though it is mapped.
+          if (auto found = of_usual_size.find(odd.cell); found != of_usual_size.end() && !is_usual)
+            found->second -= calls(odd);
+        });
+    for (const auto& [cell, left] : of_usual_size)
+      if (left > 0)
+        slice->largest = std::max<uint64_t>(slice->largest, index.cells()[cell].usual_size);
+    return good;
+  }
+
+  static bool has_any(const Amounts& amounts) {
+    return value(amounts, Metric::kCalls) > 0 || amounts.live_blocks > 0 || amounts.peak_bytes > 0;
   }
 
   // What was seen of the events.

@@ -74,7 +74,7 @@ Result<std::string> detail_answer(const Context& context, const DetailQuestion& 
 bool has_timeline(const Context& context, const Parameters& parameters) {
   Result<Explorer::Question> question = question_of(parameters, context.names);
   return !question || word(parameters, "by", "none") != "none" ||
-         Explorer::is_about_all(*question) || context.explorer.has_curves(*question);
+         Explorer::is_about_all(*question) || context.explorer.index();
 }
 
 }  // namespace malloscope::serve

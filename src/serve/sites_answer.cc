@@ -126,7 +126,7 @@ Result<std::string> sparks_answer(const Context& context, const Parameters& para
         sparks.push_back(std::accumulate(slice + static_cast<ptrdiff_t>(part(k)),
                                          slice + static_cast<ptrdiff_t>(part(k + 1)), 0.0));
       }
-  } else if (explorer.has_curves(*question)) {
+  } else if (explorer.index()) {
     std::string by = "sparks";
     for (uint32_t id : ids) by += fmt::format(" {}", id);
     Explorer::CurvesQuestion asked = explorer.ask_curves(*question, by, ids.size(), line_of_row);

@@ -190,11 +190,6 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
   std::shared_ptr<const IndexCurves> curves;
   Layers layers;
   if (!all || by != "none") {
-    if (!explorer.has_curves(*question))
-      return fail_usage(
-          fmt::format("the timeline by {} is known of sizes from and to powers of two, such as 1K "
-                      "to 4K, but of no others",
-                      by));
     Explorer::CurvesQuestion asked = layers_of(context, *question, by, &layers);
     context.let_others();
     curves = explorer.curves(asked);
