@@ -21,7 +21,7 @@ namespace {
 
 // What sums may keep. All that a server needs for a hundred million events of a million stacks is
 // to fit into 2 GiB.
-constexpr size_t kBytesOfSums = size_t{512} << 20;
+constexpr size_t kBytesOfSums = size_t{512} << 20, kBytesOfLifetimes = size_t{256} << 20;
 
 // Words can have anything in them but this.
 constexpr char kEnd = '\0';
@@ -251,6 +251,8 @@ Result<std::unique_ptr<Explorer>> Explorer::open(const std::string& path, const 
     for (const IndexCell& cell : explorer->index_->cells())
       explorer->row_of_cell_.push_back(explorer->row_of(cell.image, cell.stack));
     explorer->sums_ = std::make_unique<IndexSums>(explorer->index_.get(), kBytesOfSums);
+    explorer->lifetimes_ = std::make_unique<LifetimeSums>(
+        *explorer->index_, explorer->reading_->tables(), kBytesOfLifetimes);
   }
   return explorer;
 }
@@ -278,7 +280,9 @@ void Explorer::make_room() {
   cell_rows_.clear();
 }
 
-bool Explorer::prepare() { return sums_ && sums_->prepare(); }
+bool Explorer::prepare() {
+  return (sums_ && sums_->prepare()) || (lifetimes_ && lifetimes_->prepare());
+}
 
 IndexSums::Rows Explorer::rows_of_cells(const Question& question) {
   const Query& query = question.query;
@@ -359,7 +363,7 @@ bool Explorer::from_survivors(Window window, const IndexSums::Rows& rows,
 bool Explorer::lifetimes(Window window, const IndexSums::Rows& rows, std::vector<uint64_t>* ns) {
   std::optional<Index::Steps> steps = index_->parting_steps_of(window);
   const trace::Tables& tables = reading_->tables();
-  if (!steps || !sum_lifetimes(*index_, tables, window, *steps, rows, ns)) return false;
+  if (!steps || !lifetimes_->sum(window, *steps, rows, ns)) return false;
   Reading::TimeSoFar sums;
   for (uint64_t& time : *ns) time = sums.add_lifetime(time, tables.header);
   return true;
@@ -442,12 +446,22 @@ bool Explorer::with_view(View* view, const QueryWords& words, const Query& query
   if (!accounts) return false;
   IndexedWindow from = {
       *index_, *sums_, *window, *steps, *reading_, query, index_->selected(tables, query.selection),
-      {}};
+      {},      {}};
+  from.asked_cells = [&] {
+    AskedCells asked = asked_cells({words, query, Metric::kPeak});
+    std::vector<bool> cells;
+    for (size_t i = 0; i < asked.rows.size(); ++i)
+      cells.push_back(asked.rows[i] != kNobody ||
+                      (asked.cut && asked.cut->row_of_cell[i] != kNobody));
+    return cells;
+  };
   from.cell_sites = [&] {
-    std::string key = cells_key(words) + stacks_key(words) + frames_key(words);
-    if (const auto* kept = cell_sites_.find(key)) return *kept;
-    return cell_sites_.keep(
-        key, std::make_shared<CellSites>(*index_, from.images, reading_.get(), query));
+    std::string key = frames_key(words);
+    const auto* kept = cell_sites_.find(key);
+    auto all = kept ? *kept
+                    : cell_sites_.keep(key, std::make_shared<CellSites>(*index_, reading_.get(),
+                                                                        about_frames(query)));
+    return std::make_shared<const CellSites>(std::move(all), from.asked_cells());
   };
   OtherAccounts others(reading_.get(), std::move(accounts));
   if (!view->restore(from)) return false;

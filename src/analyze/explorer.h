@@ -20,6 +20,7 @@
 #include "analyze/cpu_samples.h"
 #include "analyze/flame.h"
 #include "analyze/index_curves.h"
+#include "analyze/index_life_sums.h"
 #include "analyze/index_sums.h"
 #include "analyze/indexed_trace.h"
 #include "analyze/profile_views.h"
@@ -275,6 +276,7 @@ class Explorer {
   std::vector<std::vector<uint32_t>> row_of_;  // By image and stack.
   std::vector<uint32_t> row_of_cell_;
   std::unique_ptr<IndexSums> sums_;
+  std::unique_ptr<LifetimeSums> lifetimes_;
   Latest<AskedCells> some_cells_{1};
   Latest<std::unique_ptr<const CellRows>> cell_rows_{1};
   Latest<Amounting> all_amounts_{3}, amounts_{3};

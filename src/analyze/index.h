@@ -227,10 +227,15 @@ class Index {
       const IndexBlockReader* block = blocks->step(step);
       if (block ? !block->for_each_unusual_single(cells_.size(), show_single) : blocks->damaged())
         return false;
-      OddSizesReader* odd = blocks->odd_sizes(step);
-      if (odd ? !odd->for_each(cells_.size(), visit) : blocks->damaged()) return false;
+      if (!cover_several_odd(blocks, step, visit)) return false;
     }
     return true;
+  }
+  // The same of a step, but for what IndexBlockReader::for_each_unusual_single() tells.
+  template <typename Visit>
+  bool cover_several_odd(IndexBlocks* blocks, uint32_t step, Visit&& visit) const {
+    OddSizesReader* odd = blocks->odd_sizes(step);
+    return odd ? odd->for_each(cells_.size(), visit) : !blocks->damaged();
   }
   // The same of sizes.
   template <typename Visit>

@@ -154,24 +154,27 @@ bool IndexBlockReader::sum(const Counting& counting, Sum* sum) const {
     return 0 - (bits[cell / 64] >> cell % 64 & 1);
   };
   for (int kind = 0; kind < IndexBlockWriter::kKinds; ++kind) {
-    uint64_t blocks = 0, bytes = 0;
+    uint64_t blocks = 0, bytes = 0, largest = 0;
     auto add_usual = [&, sizes = counting.sizes.data()](uint64_t, uint32_t cell) {
       uint64_t size = sizes[cell];
       if (size == Counting::kLarge) [[unlikely]]
         size = counting.usual[cell];
       blocks += size != 0;
       bytes += size;
+      largest = std::max(largest, size);
     };
     auto add_any = [&](uint64_t, uint32_t cell, uint64_t size) {
       uint64_t mask = mask_of(cell);
       blocks -= mask;
       bytes += size & mask;
+      largest = std::max(largest, size & mask);
     };
     if (!scan_usual(usual_singles_[kind], cells, add_usual) ||
         !scan(singles_[kind], cells, add_any))
       return false;
     bool makes = IndexBlockWriter::makes(static_cast<IndexBlockWriter::Kind>(kind));
     bool frees = IndexBlockWriter::frees(static_cast<IndexBlockWriter::Kind>(kind));
+    if (makes) sum->largest = std::max(sum->largest, largest);
     sum->allocations += makes ? blocks : 0;
     sum->allocated_bytes += makes ? bytes : 0;
     sum->live_blocks += (makes ? blocks : 0) - (frees ? blocks : 0);
@@ -180,6 +183,7 @@ bool IndexBlockReader::sum(const Counting& counting, Sum* sum) const {
   auto add = [&](const IndexEntry& entry) {
     uint64_t mask = mask_of(entry.cell);
     sum->allocations += entry.allocations & mask;
+    sum->reallocations += entry.reallocations & mask;
     sum->allocated_bytes += entry.allocated_bytes & mask;
     sum->live_bytes += static_cast<uint64_t>(entry.live_bytes) & mask;
     sum->live_blocks += static_cast<uint64_t>(entry.live_blocks) & mask;

@@ -127,8 +127,9 @@ class IndexBlockReader {
 
   // What the entries of some cells add up to: as for_each() would tell, but faster.
   struct Sum {
-    uint64_t allocations = 0, allocated_bytes = 0;
+    uint64_t allocations = 0, reallocations = 0, allocated_bytes = 0;
     uint64_t live_bytes = 0, live_blocks = 0;
+    uint64_t largest = 0;  // Of the blocks that were made, but for those of for_each_several().
   };
   struct Counting {
     static constexpr uint16_t kLarge = UINT16_MAX;
@@ -142,6 +143,11 @@ class IndexBlockReader {
     Counting(UsualSizes usual_sizes, const std::vector<uint32_t>& group_of_cell);
   };
   bool sum(const Counting& counting, Sum* sum) const;
+  // Calls visit(const IndexEntry&) for the entries that do not tell which sizes they are of.
+  template <typename Visit>
+  bool for_each_several(uint64_t cells, Visit&& visit) const {
+    return for_each_other(cells, visit);
+  }
 
  private:
   using Column = IndexBlockWriter::Column;

@@ -2,6 +2,7 @@
 #include "analyze/index_life_sums.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/attributes.h"
 
@@ -76,6 +77,93 @@ bool sum_lifetimes(const Index& index, const trace::Tables& tables, Window windo
     }
   });
   return good && exact && row_of[0].knows() && row_of[1].knows();
+}
+
+LifetimeSums::LifetimeSums(const Index& index, const trace::Tables& tables, size_t most_bytes)
+    : index_(index), tables_(tables) {
+  size_t bytes = index.cells().size() * sizeof(uint64_t) + 1;
+  size_t moments = std::clamp<size_t>(most_bytes / bytes, 1, 25);
+  moment_cuts_ = static_cast<uint32_t>(IndexTimes::kCuts / moments);
+}
+
+Window LifetimeSums::window(std::optional<uint32_t> from, uint32_t to) const {
+  const IndexTimes& times = index_.facts().times;
+  Window window;
+  if (from) window.from_tick = times.cuts[*from] + 1;
+  if (to < IndexTimes::kCuts) window.to_tick = times.cuts[to];
+  return window;
+}
+
+bool LifetimeSums::sum_between(std::optional<uint32_t> from, uint32_t to,
+                               const IndexSums::Rows& rows, std::vector<uint64_t>* ticks) const {
+  Window between = window(from, to);
+  std::optional<Index::Steps> steps = index_.parting_steps_of(between);
+  return steps && sum_lifetimes(index_, tables_, between, *steps, rows, ticks);
+}
+
+bool LifetimeSums::prepare() {
+  constexpr uint32_t kAtOnce = 20;
+  if (next_ >= IndexTimes::kCuts) return false;
+  if (itself_.empty()) {
+    so_far_.resize(index_.cells().size());
+    itself_.resize(index_.cells().size());
+    std::iota(itself_.begin(), itself_.end(), 0u);
+  }
+  std::optional<uint32_t> from = next_ == 0 ? std::nullopt : std::optional(next_);
+  uint32_t to = next_ + kAtOnce;
+  if (to + 1 >= IndexTimes::kCuts) to = IndexTimes::kCuts;  // Behind the last one there is nothing.
+  std::vector<uint64_t> ticks;
+  // Where nothing happened, or the order is not known, more is taken together.
+  for (; !sum_between(from, to, {itself_, itself_.size()}, &ticks); ++to)
+    if (to + 1 >= IndexTimes::kCuts || to > next_ + 2 * kAtOnce) {
+      next_ = IndexTimes::kCuts;  // Whoever asks finds out.
+      so_far_ = {}, itself_ = {};
+      return false;
+    }
+  for (size_t cell = 0; cell < ticks.size(); ++cell) so_far_[cell] += ticks[cell];
+  if (to / moment_cuts_ != next_ / moment_cuts_ || to == IndexTimes::kCuts)
+    moments_.push_back({to, so_far_});
+  next_ = to;
+  if (next_ < IndexTimes::kCuts) return true;
+  so_far_ = {}, itself_ = {};
+  return false;
+}
+
+bool LifetimeSums::add_up_to(uint32_t cut, uint64_t sign, const IndexSums::Rows& rows,
+                             std::vector<uint64_t>* ticks) const {
+  const Moment* nearest = nullptr;  // None: the beginning.
+  auto distance = [&](uint32_t from) { return from < cut ? cut - from : from - cut; };
+  for (const Moment& moment : moments_)
+    if (distance(moment.cut) < distance(nearest ? nearest->cut : 0)) nearest = &moment;
+  if (nearest)
+    for (size_t cell = 0; cell < nearest->ticks.size(); ++cell)
+      if (uint32_t row = rows.of_cell[cell]; row != IndexSums::kNobody)
+        (*ticks)[row] += sign * nearest->ticks[cell];
+  if (nearest && nearest->cut == cut) return true;
+  bool is_behind = nearest && nearest->cut > cut;
+  std::optional<uint32_t> from;
+  if (nearest) from = std::min(cut, nearest->cut);
+  std::vector<uint64_t> rest;
+  if (!sum_between(from, is_behind ? nearest->cut : cut, rows, &rest)) return false;
+  if (is_behind) sign = 0 - sign;
+  for (size_t row = 0; row < rest.size(); ++row) (*ticks)[row] += sign * rest[row];
+  return true;
+}
+
+bool LifetimeSums::sum(Window asked, Index::Steps steps, const IndexSums::Rows& rows,
+                       std::vector<uint64_t>* ticks) const {
+  const IndexTimes& times = index_.facts().times;
+  bool has_from = asked.from_tick != 0, has_to = asked.to_tick != UINT64_MAX;
+  // A window that begins with the very tick of a cut meets none that ends with one.
+  bool meets = !has_from || (steps.first >= 2 && steps.first % 2 == 0);
+  if (!rows.cut && meets) {
+    ticks->assign(rows.count, 0);
+    uint32_t to = has_to ? times.step_of(asked.to_tick) / 2 : IndexTimes::kCuts;
+    if (add_up_to(to, 1, rows, ticks) &&
+        (!has_from || add_up_to(steps.first / 2 - 1, ~uint64_t{0}, rows, ticks)))
+      return true;
+  }
+  return sum_lifetimes(index_, tables_, asked, steps, rows, ticks);
 }
 
 bool sum_left(const Index& index, Index::Steps steps, const IndexSums::Rows& rows,

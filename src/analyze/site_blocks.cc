@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "analyze/small_numbers.h"
 #include "analyze/tally.h"
 #include "base/attributes.h"
 
@@ -176,8 +177,7 @@ class BarGrid {
 
 }  // namespace
 
-// What bars of a cell have in common. Few cells differ in it, so that a small number tells it: each
-// look at a cell is a wait, and a short one if many of the numbers are in a cache line.
+// What bars of a cell have in common: few cells differ in it.
 struct SiteBlocks::Looks {
   struct Look {
     Cells::Want want;
@@ -206,14 +206,14 @@ struct SiteBlocks::Looks {
 
 bool SiteBlocks::restore(const Index& index, Index::Steps steps, const Cells& cells) {
   const Looks looks(index, cells);
-  return looks.looks.size() <= UINT8_MAX    ? restore<uint8_t>(index, steps, cells, looks)
-         : looks.looks.size() <= UINT16_MAX ? restore<uint16_t>(index, steps, cells, looks)
-                                            : restore<uint32_t>(index, steps, cells, looks);
+  return with_small_numbers(looks.of_cell, looks.looks.size(), [&](const auto& look_of) {
+    return restore(index, steps, cells, looks, look_of);
+  });
 }
 
-template <typename Number>
+template <typename LookOf>
 bool SiteBlocks::restore(const Index& index, Index::Steps steps, const Cells& cells,
-                         const Looks& looks) {
+                         const Looks& looks, const LookOf& look_of) {
   const IndexTimes& times = index.facts().times;
   const uint64_t from = std::max(times.begin_of(steps.first), times.cuts.front());
   const uint64_t to = std::max(times.begin_of(steps.last), from);
@@ -224,7 +224,6 @@ bool SiteBlocks::restore(const Index& index, Index::Steps steps, const Cells& ce
     bool knows = true, is_coarse = false;
   };
   Half halves[2] = {{{from, to, most_bars_ * 4}}, {{from, to, most_bars_ * 4}}};
-  const std::vector<Number> look_of(looks.of_cell.begin(), looks.of_cell.end());
   auto add = [&](Half& half, const IndexLife& life, bool alive) {
     const Looks::Look& look = looks.looks[look_of[life.cell]];
     if (look.want == Cells::kNone || !(life.roles & IndexLife::kHeld)) return;

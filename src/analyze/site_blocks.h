@@ -64,8 +64,9 @@ class SiteBlocks : public HeapObserver {
   void thin(size_t most);
   uint64_t highest_waste(size_t pairs) const;
   struct Looks;
-  template <typename Number>
-  bool restore(const Index& index, Index::Steps steps, const Cells& cells, const Looks& looks);
+  template <typename LookOf>
+  bool restore(const Index& index, Index::Steps steps, const Cells& cells, const Looks& looks,
+               const LookOf& look_of);
 
   std::function<bool(ImageId, const Block&)> wants_;
   size_t most_bars_;

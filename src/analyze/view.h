@@ -56,22 +56,24 @@ class SiteIndex {
   std::vector<FrameId> shown_;  // Scratch.
 };
 
-// The sites of an index's cells, which are the same in every range.
+// The sites of an index's cells, which are the same in every range and whatever is asked about.
 class CellSites {
  public:
   static constexpr uint32_t kNobody = UINT32_MAX;
-  // Of the cells whose image is one of `images`, by id - 1, and whose sizes are asked for.
-  CellSites(const Index& index, const std::vector<bool>& images, Reading* reading,
-            const Query& query);
+  // Of all cells, by what the query says of frames.
+  CellSites(const Index& index, Reading* reading, Query query);
+  // The same, of some cells.
+  CellSites(std::shared_ptr<const CellSites> all, const std::vector<bool>& asked);
   CellSites(const CellSites&) = delete;
 
-  const SiteIndex& sites() const { return sites_; }
+  const SiteIndex& sites() const { return all_ ? all_->sites() : sites_.value(); }
   // kNobody: the query leaves the cell out.
   uint32_t of(size_t cell) const { return site_of_cell_[cell]; }
 
  private:
   Query query_;
-  SiteIndex sites_;
+  std::optional<SiteIndex> sites_;  // Or those of ...
+  std::shared_ptr<const CellSites> all_;
   std::vector<uint32_t> site_of_cell_;
 };
 
@@ -85,6 +87,8 @@ struct IndexedWindow {
   const Query& query;        // As View::prepare has it.
   std::vector<bool> images;  // Those that are selected, by id - 1.
   std::function<std::shared_ptr<const CellSites>()> cell_sites;  // Of the query.
+  // Whether the query is about a cell, as far as its size class tells.
+  std::function<std::vector<bool>()> asked_cells;
 };
 
 class View {

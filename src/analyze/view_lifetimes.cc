@@ -17,6 +17,7 @@
 #include "analyze/log_histogram.h"
 #include "analyze/numbers.h"
 #include "analyze/origins.h"
+#include "analyze/small_numbers.h"
 #include "analyze/view.h"
 
 namespace malloscope::analyze {
@@ -203,9 +204,8 @@ class LifetimesView : public View, public HeapObserver {
       place_of[i] = place;
     }
     LivesByPlace halves[2] = {LivesByPlace(places.size()), LivesByPlace(places.size())};
-    bool good = places.size() < UINT8_MAX    ? add_lives<uint8_t>(from, place_of, halves)
-                : places.size() < UINT16_MAX ? add_lives<uint16_t>(from, place_of, halves)
-                                             : add_lives<uint32_t>(from, place_of, halves);
+    bool good = with_small_numbers(
+        place_of, places.size(), [&](const auto& small) { return add_lives(from, small, halves); });
     restored_.emplace(sites.size());
     for (const LivesByPlace& half : halves)
       for (size_t i = 0; i < places.size(); ++i)
@@ -256,13 +256,10 @@ class LifetimesView : public View, public HeapObserver {
  private:
   static constexpr uint32_t kNobody = UINT32_MAX, kClasses = 65;
 
-  // `places`: by cell, or kNobody. They are looked at as numbers of a type that they fit into, of
-  // which the highest is kNobody: each look is a wait, and a short one if many are in a cache line.
   template <typename Number>
-  bool add_lives(const IndexedWindow& from, const std::vector<uint32_t>& places,
+  bool add_lives(const IndexedWindow& from, const SmallNumbers<Number>& place_of,
                  LivesByPlace (&halves)[2]) const {
-    constexpr auto kNoPlace = static_cast<Number>(kNobody);
-    const std::vector<Number> place_of(places.begin(), places.end());
+    constexpr Number kNoPlace = SmallNumbers<Number>::kNobody;
     auto place_if_counts = [&](const IndexLife& life) {
       bool counts = (life.roles & IndexLife::kLived) && life.born >= from.steps.first;
       return counts ? place_of[life.cell] : kNoPlace;

@@ -16,6 +16,7 @@
 #include "analyze/numbers.h"
 #include "analyze/profile_views.h"
 #include "analyze/view.h"
+#include "base/attributes.h"
 
 namespace malloscope::analyze {
 namespace {
@@ -72,6 +73,24 @@ struct Sizes {
     classes[size_class(size)] += amounts;
     total += amounts;
   }
+};
+
+// What is added up for every size; most blocks are small.
+class NumbersBySize {
+ public:
+  using Numbers = IndexSums::Numbers;
+  MSCOPE_FAST Numbers& at(uint64_t size) {
+    return size < small_.size() ? small_[size] : large_[size];
+  }
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (uint64_t size = 0; size < small_.size(); ++size) visit(size, small_[size]);
+    for (const auto& [size, numbers] : large_) visit(size, numbers);
+  }
+
+ private:
+  std::vector<Numbers> small_ = std::vector<Numbers>(4096);
+  std::unordered_map<uint64_t, Numbers> large_;
 };
 
 class SizesView : public View, public HeapObserver {
@@ -194,10 +213,7 @@ class SizesView : public View, public HeapObserver {
     for (size_t i = 1; i < slices_.count(); ++i)
       if (index.facts().steps[index.facts().times.step_of(slices_.begin(i)) - 1].mixed)
         return false;
-    std::shared_ptr<const CellSites> sites = from.cell_sites();
-    std::vector<bool> counts;
-    for (size_t i = 0; i < index.cells().size(); ++i)
-      counts.push_back(sites->of(i) != CellSites::kNobody);
+    const std::vector<bool> counts = from.asked_cells();
     restored_.emplace();
     return restore_exact(from, counts) && restore_slices(from, counts);
   }
@@ -222,8 +238,7 @@ class SizesView : public View, public HeapObserver {
                        {row_of_cell, size_of_row.size()}, &sums))
       return false;
     using Numbers = IndexSums::Numbers;
-    using BySize = std::unordered_map<uint64_t, Numbers>;
-    BySize halves[2];
+    NumbersBySize halves[2];
     auto add = [](const Numbers& numbers, uint64_t sign, Numbers* to) {
       for (size_t i = 0; i < to->size(); ++i) (*to)[i] += sign * numbers[i];
     };
@@ -231,18 +246,19 @@ class SizesView : public View, public HeapObserver {
       Numbers numbers = {};
       for (size_t i = 0; i < numbers.size(); ++i)
         if (wanted[i]) numbers[i] = sums[i][row];
-      add(numbers, 1, &halves[0][size_of_row[row]]);
+      add(numbers, 1, &halves[0].at(size_of_row[row]));
     }
     Index::Course course = from.index.course(from.query.selection, from.window, from.steps);
     bool good = from.sums.for_each_odd(
         course, from.steps, wanted,
         [&](size_t half, const OddEntry& entry, const Numbers& numbers) {
           if (!counts[entry.cell]) return;
-          add(numbers, 1, &halves[half][entry.size]);
-          add(numbers, ~uint64_t{0}, &halves[half][cells[entry.cell].usual_size]);
+          add(numbers, 1, &halves[half].at(entry.size));
+          add(numbers, ~uint64_t{0}, &halves[half].at(from.index.usual_sizes()[entry.cell]));
         });
-    for (const auto& [size, numbers] : halves[1]) add(numbers, 1, &halves[0][size]);
-    for (const auto& [size, numbers] : halves[0]) {
+    halves[1].for_each(
+        [&](uint64_t size, const Numbers& numbers) { add(numbers, 1, &halves[0].at(size)); });
+    halves[0].for_each([&](uint64_t size, const Numbers& numbers) {
       Amounts amounts;
       amounts.allocations = numbers[IndexSums::kAllocations];
       amounts.reallocations = numbers[IndexSums::kReallocations];
@@ -251,7 +267,7 @@ class SizesView : public View, public HeapObserver {
       amounts.live_blocks = numbers[IndexSums::kLiveBlocks];
       amounts.peak_bytes = numbers[IndexSums::kPeakBytes];
       if (has_any(amounts) && size >= min_size_ && size <= max_size_) restored_->add(size, amounts);
-    }
+    });
     return good;
   }
 
@@ -262,12 +278,19 @@ class SizesView : public View, public HeapObserver {
     std::optional<IndexSums::CutSizes> cut =
         cut_classes(from.index, min_size_, max_size_, &one_row);
     const IndexSums::Rows rows = {one_row, 1, cut ? &*cut : nullptr};
+    const IndexBlockReader::Counting counting(from.index.usual_sizes(), one_row);
+    uint64_t largest_usual = 0;
+    for (size_t i = 0; i < one_row.size(); ++i)
+      if (one_row[i] != IndexSums::kNobody)
+        largest_usual = std::max<uint64_t>(largest_usual, from.index.usual_sizes()[i]);
     Slices halves[2] = {};
     bool good = from.index.in_two(
         from.steps, [&](size_t half, IndexBlocks* blocks, uint32_t first, uint32_t end) {
           for (uint32_t step = first; step < end; ++step) {
             size_t slice = slices_.of(from.index.facts().times.begin_of(step));
-            if (!add_step(from.index, blocks, step, rows, &halves[half][slice])) return false;
+            if (!add_step(from.index, blocks, step, rows, counting, largest_usual,
+                          &halves[half][slice]))
+              return false;
           }
           return true;
         });
@@ -289,47 +312,52 @@ class SizesView : public View, public HeapObserver {
     return good;
   }
 
+  // `counting`: of the rows. `largest_usual`: of the usual sizes of their cells.
   static bool add_step(const Index& index, IndexBlocks* blocks, uint32_t step,
-                       const IndexSums::Rows& rows, Slice* slice) {
-    auto add = [&](const IndexEntry& entry, int64_t sign) {
-      auto factor = static_cast<uint64_t>(sign);
-      slice->allocations += factor * entry.allocations;
-      slice->reallocations += factor * entry.reallocations;
-      slice->allocated_bytes += factor * entry.allocated_bytes;
-      slice->live_change += sign * entry.live_bytes;
-    };
+                       const IndexSums::Rows& rows, const IndexBlockReader::Counting& counting,
+                       uint64_t largest_usual, Slice* slice) {
+    const IndexBlockReader* block = blocks->step(step);
+    if (!block) return !blocks->damaged();
+    IndexBlockReader::Sum sum;
+    if (!block->sum(counting, &sum)) return false;
+    slice->allocations += sum.allocations;
+    slice->reallocations += sum.reallocations;
+    slice->allocated_bytes += sum.allocated_bytes;
+    slice->live_change += static_cast<int64_t>(sum.live_bytes);
+    if (!rows.cut) slice->largest = std::max(slice->largest, sum.largest);
+    // Cells of which several blocks were made, maybe of the usual size. Whether one was is asked
+    // only where it would be the largest.
     auto calls = [](const IndexEntry& entry) { return entry.allocations + entry.reallocations; };
-    auto for_each_odd = [&](auto&& visit) {
-      return index.cover_odd(blocks, step, step + 1, [&](const OddEntry& odd) {
-        uint32_t in_cell = rows.of_cell[odd.cell];
-        if (in_cell != IndexSums::kNobody || rows.row_of(odd.cell, odd.size) != IndexSums::kNobody)
-          visit(odd);
-      });
+    std::unordered_map<uint32_t, uint64_t> several;
+    auto if_larger = [&](const IndexEntry& entry) {
+      if (calls(entry) > 0 && rows.of_cell[entry.cell] != IndexSums::kNobody &&
+          index.usual_sizes()[entry.cell] > slice->largest)
+        several[entry.cell] = calls(entry);
     };
-    bool good = for_each_odd([&](const OddEntry& odd) {
+    bool good = slice->largest >= largest_usual ||
+                (rows.cut ? block->for_each(index.usual_sizes(), if_larger)
+                          : block->for_each_several(index.cells().size(), if_larger));
+    uint64_t largest = 0;
+    auto add_odd = [&](const OddEntry& odd) {
       bool is_asked = rows.row_of(odd.cell, odd.size) != IndexSums::kNobody;
-      if (is_asked && calls(odd) > 0) slice->largest = std::max(slice->largest, odd.size);
-      if (rows.cut) add(odd, rows.share(odd.cell, odd.size).sign);
-    });
-    // Whether a block of the usual size is among a cell's is asked only where it would be the
-    // largest.
-    std::unordered_map<uint32_t, uint64_t> of_usual_size;
-    good = good && index.cover(blocks, step, step + 1, [&](const IndexEntry& entry) {
-      if (rows.of_cell[entry.cell] == IndexSums::kNobody) return;
-      add(entry, 1);
-      if (calls(entry) > 0 && index.cells()[entry.cell].usual_size > slice->largest)
-        of_usual_size[entry.cell] = calls(entry);
-    });
-    if (of_usual_size.empty()) return good;
-    good =
-        good && for_each_odd([&](const OddEntry& odd) {
-          bool is_usual = odd.size == index.cells()[odd.cell].usual_size;  // Though it is mapped.
-          if (auto found = of_usual_size.find(odd.cell); found != of_usual_size.end() && !is_usual)
-            found->second -= calls(odd);
-        });
-    for (const auto& [cell, left] : of_usual_size)
-      if (left > 0)
-        slice->largest = std::max<uint64_t>(slice->largest, index.cells()[cell].usual_size);
+      if (is_asked && calls(odd) > 0) largest = std::max(largest, odd.size);
+      bool is_usual = odd.size == index.usual_sizes()[odd.cell];  // Though it is mapped.
+      if (!several.empty() && !is_usual)
+        if (auto found = several.find(odd.cell); found != several.end())
+          found->second -= calls(odd);
+      if (!rows.cut) return;
+      int64_t sign = rows.share(odd.cell, odd.size).sign;
+      auto factor = static_cast<uint64_t>(sign);
+      slice->allocations += factor * odd.allocations;
+      slice->reallocations += factor * odd.reallocations;
+      slice->allocated_bytes += factor * odd.allocated_bytes;
+      slice->live_change += sign * odd.live_bytes;
+    };
+    good = good && (rows.cut ? index.cover_odd(blocks, step, step + 1, add_odd)
+                             : index.cover_several_odd(blocks, step, add_odd));
+    slice->largest = std::max(slice->largest, largest);
+    for (const auto& [cell, left] : several)
+      if (left > 0) slice->largest = std::max<uint64_t>(slice->largest, index.usual_sizes()[cell]);
     return good;
   }
 

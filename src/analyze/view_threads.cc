@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analyze/numbers.h"
+#include "analyze/small_numbers.h"
 #include "analyze/view.h"
 
 namespace malloscope::analyze {
@@ -121,15 +122,18 @@ class ThreadsView : public View, public HeapObserver {
     };
     Half halves[2];
     for (Half& half : halves) half.own.resize(makers.size());
-    bool good =
-        from.index.for_each_ended_in_two(from.steps, [&](size_t half, const IndexLife& life) {
-          uint32_t group = group_of[life.cell];
-          if (group == kNobody || !(life.roles & IndexLife::kFreed)) return;
-          size_t maker = groups[group].maker;
-          Freed& freed =
-              life.by_maker ? halves[half].own[maker] : halves[half].others[{maker, life.freer}];
-          freed += {life.blocks, life.bytes};
-        });
+    std::vector<uint32_t> maker_of(group_of);
+    for (uint32_t& group : maker_of)
+      if (group != kNobody) group = static_cast<uint32_t>(groups[group].maker);
+    bool good = with_small_numbers(maker_of, makers.size(), [&]<typename N>(const N& small) {
+      return from.index.for_each_ended_in_two(from.steps, [&](size_t half, const IndexLife& life) {
+        size_t maker = small[life.cell];
+        if (maker == N::kNobody || !(life.roles & IndexLife::kFreed)) return;
+        Freed& freed =
+            life.by_maker ? halves[half].own[maker] : halves[half].others[{maker, life.freer}];
+        freed += {life.blocks, life.bytes};
+      });
+    });
     for (const Half& half : halves) {
       for (size_t i = 0; i < makers.size(); ++i)
         add(makers[i].image, makers[i].thread, makers[i].thread, half.own[i]);

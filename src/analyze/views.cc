@@ -109,17 +109,19 @@ std::vector<NamedFrame> SiteIndex::stack(ImageId image, StackId stack, StrandId 
   return frames;
 }
 
-CellSites::CellSites(const Index& index, const std::vector<bool>& images, Reading* reading,
-                     const Query& query)
-    : query_(query), sites_(reading, query_), site_of_cell_(index.cells().size(), kNobody) {
-  unsigned smallest = size_class(query.tally.min_size), largest = size_class(query.tally.max_size);
-  for (size_t i = 0; i < site_of_cell_.size(); ++i) {
-    const IndexCell& cell = index.cells()[i];
-    if (!images[raw(cell.image) - 1] || cell.size_class < smallest || cell.size_class > largest)
-      continue;
-    if (std::optional<size_t> site = sites_.site_of(cell.image, cell.stack, cell.strand))
-      site_of_cell_[i] = static_cast<uint32_t>(*site);
+CellSites::CellSites(const Index& index, Reading* reading, Query query) : query_(std::move(query)) {
+  sites_.emplace(reading, query_);
+  site_of_cell_.reserve(index.cells().size());
+  for (const IndexCell& cell : index.cells()) {
+    std::optional<size_t> site = sites_->site_of(cell.image, cell.stack, cell.strand);
+    site_of_cell_.push_back(site ? static_cast<uint32_t>(*site) : kNobody);
   }
+}
+
+CellSites::CellSites(std::shared_ptr<const CellSites> all, const std::vector<bool>& asked)
+    : all_(std::move(all)), site_of_cell_(all_->site_of_cell_) {
+  for (size_t i = 0; i < site_of_cell_.size(); ++i)
+    if (!asked[i]) site_of_cell_[i] = kNobody;
 }
 
 TimeSlices::TimeSlices(const Window& window, const trace::Overview& overview, size_t count)
