@@ -2,6 +2,9 @@
 #include "serve/site_rows.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -79,19 +82,57 @@ void list_groups(const Explorer::Groups& groups, const Explorer::Amounted& now,
   }
 }
 
-// By thread, phase or size, which only a report tells.
-Result<void> list_report(const Context& context, const Explorer::Question& question, By by,
-                         Jobs::Running* job, Listed* listed) {
+void name_rows(std::vector<analyze::RowGroups::Group> groups, Listed* listed) {
+  for (uint32_t i = 0; i < listed->rows.size(); ++i) {
+    listed->rows[i].id = i;
+    listed->rows[i].name = plain_name(std::move(groups[i].name));
+  }
+}
+
+// By thread, phase or size, from the index. False: it does not know.
+bool list_strands(const Context& context, const Explorer::Question& question, By by,
+                  Listed* listed) {
+  Explorer& explorer = context.explorer;
   analyze::Query query = question.query;
+  query.frames = {};  // Which stacks are meant the explorer knows.
+  analyze::RowGroups groups(&explorer.reading(), query, by);
+  // All rows of a strand and a size class are of one group.
+  using Kind = std::tuple<ImageId, analyze::StrandId, unsigned>;
+  std::map<Kind, std::optional<size_t>> group_of;
+  std::vector<std::vector<bool>> met;  // By group and stack.
+  bool known = explorer.for_each_row(question, [&](const analyze::Row& row) {
+    auto [kind, fresh] = group_of.try_emplace({row.image, row.strand, row.size_class});
+    if (fresh) kind->second = groups.of(row);
+    if (!kind->second) return;
+    size_t group = *kind->second;
+    if (group >= listed->rows.size()) {
+      listed->rows.resize(group + 1);
+      met.resize(group + 1);
+    }
+    listed->rows[group].amounts += row.amounts;
+    listed->total += row.amounts;
+    if (value(row.amounts, question.metric) == 0) return;
+    met[group].resize(explorer.rows().size());
+    std::vector<bool>::reference is_met = met[group][explorer.row_of(row.image, row.stack)];
+    listed->rows[group].stacks += !is_met;
+    is_met = true;
+  });
+  name_rows(groups.take(), listed);
+  if (!known) *listed = {};
+  return known;
+}
+
+// The same, from samples or events if it has to be.
+Result<void> list_report(const Context& context, Explorer::Question question, By by,
+                         Jobs::Running* job, Listed* listed) {
+  analyze::Query& query = question.query;
   query.tally.by_thread |= by == By::kThread;
   query.tally.by_phase |= by == By::kPhase;
   query.tally.by_size |= by == By::kSize;
-  using Visit = std::function<void(const analyze::Row&)>;
-  auto add_rows = [&](analyze::Reading* reading, const analyze::Query& asked, auto&& each_row) {
-    *listed = {};
-    analyze::RowGroups groups(reading, asked, by);
-    analyze::DistinctStacks stacks(query.tally_of_strands());
-    bool known = each_row(Visit([&](const analyze::Row& row) {
+  auto add = [&](analyze::Reading* reading) {
+    analyze::RowGroups groups(reading, query, by);
+    analyze::DistinctStacks stacks(reading->accounts().tally().options());
+    reading->for_each_row([&](const analyze::Row& row) {
       std::optional<size_t> group = groups.of(row);
       if (!group) return;
       if (*group >= listed->rows.size()) listed->rows.resize(*group + 1);
@@ -99,29 +140,11 @@ Result<void> list_report(const Context& context, const Explorer::Question& quest
       listed->rows[*group].stacks +=
           value(row.amounts, question.metric) > 0 && stacks.is_new(*group, row);
       listed->total += row.amounts;
-    }));
-    std::vector<analyze::RowGroups::Group> named = groups.take();
-    for (uint32_t i = 0; i < listed->rows.size(); ++i) {
-      listed->rows[i].id = i;
-      listed->rows[i].name = plain_name(named[i].name);
-    }
-    return known;
-  };
-  auto add = [&](analyze::Reading* reading) {
-    add_rows(reading, query, [&](const Visit& visit) {
-      reading->for_each_row(visit);
-      return true;
     });
+    name_rows(groups.take(), listed);
   };
-  if (query.tally.cpu && context.explorer.with_cpu(query, add)) return {};
-  // Which stacks are meant the explorer knows.
-  Explorer::Question apart = question;
-  apart.query = query;
-  analyze::Query of_strands = query;
-  of_strands.frames = {};
-  if (!query.tally.cpu &&
-      add_rows(&context.explorer.reading(), of_strands,
-               [&](const Visit& visit) { return context.explorer.for_each_row(apart, visit); }))
+  if (query.tally.cpu ? context.explorer.with_cpu(query, add)
+                      : list_strands(context, question, by, listed))
     return {};
   auto progress = [&](double share) { job->show("reading events", share); };
   auto reading = analyze::Reading::open(context.path, query, {progress, {}, {}});
