@@ -422,6 +422,30 @@ async function sites(viewer) {
   check("as many blocks as allocations", blocks, count(top.allocations));
   const live = /; ([\d,]+) still live/.exec(await viewer.text(".blocks .caption"))?.[1];
   check("as many live blocks", live, count(top.live_blocks));
+  await alike(viewer);
+}
+
+// Of a long recording, blocks that are much alike are one until somebody wants each told apart. This one is
+// short: its answers are made to say so.
+async function alike(viewer) {
+  const button = viewer.page.getByRole("button", { name: "Tell each apart" });
+  check("nothing is merged that could be told apart", await button.count(), 0);
+  await viewer.page.route(/api.blocks/, async (route) => {
+    if (new URL(route.request().url()).searchParams.get("each")) return route.continue();
+    const answer = await route.fetch();
+    const body = (await answer.body()).toString("latin1").replace('"coarse": false', '"coarse": true ');
+    await route.fulfill({ response: answer, body: Buffer.from(body, "latin1") });
+  });
+  await viewer.go("view=blocks&from=0%25&to=90%25");
+  const said = await viewer.text(".blocks .caption + .caption");
+  check("alike ones are one", said, "Blocks of a stack that are much alike are drawn as one. Tell each apart");
+  check("what the button does", /^Reads all events/.test(await button.getAttribute("title")));
+  await button.click();
+  await viewer.settled();
+  check("each is told apart", await button.count(), 0);
+  await viewer.go("view=blocks&from=0%25&to=80%25");
+  check("another range is merged again", await button.count(), 1);
+  await viewer.page.unroute(/api.blocks/);
 }
 
 // Every metric that is offered is answered, in every view that obeys it.
