@@ -464,6 +464,28 @@ async function metrics(viewer) {
       if (view === "sites" && metric in { calls: 1, temporary: 1, peak: 1 })
         await sameSites(`${metric} of a range`, viewer, trace, viewer.words());
     }
+  await leaked(viewer);
+}
+
+// Of what leaked in a range less is known: nothing is shown of the rest, wherever it would be.
+async function leaked(viewer) {
+  const range = "metric=leaked&from=10%25&to=60%25";
+  const { bytes: counted, ignored_bytes } = cli("leaks", trace, "--from", "10%", "--to", "60%").totals;
+  await viewer.go(`view=sites&${range}&sort=-allocated`);
+  check("what leaked in a range", (await viewer.text(".view .caption")).includes(`: ${bytes(counted + ignored_bytes)} in `));
+  const heads = await viewer.texts("[role=columnheader]");
+  check("columns of what leaked", heads, ["leaked ▾", "share", "site", "live over time", "leaked blocks", "stacks"]);
+  await viewer.page.locator(".rows [role=row]").first().click();
+  await viewer.settled();
+  const stacks = await viewer.texts(".panel summary");
+  check("stacks of what leaked", stacks.length > 0 && stacks.every((text) => /^[\d.]+ \w+$/.test(text)) || stacks);
+  await viewer.page.getByRole("columnheader").getByRole("button", { name: "leaked blocks" }).click();
+  await viewer.settled();
+  check("sorted by leaked blocks", [viewer.words().metric, viewer.words().sort], ["leaked", "-live_blocks"]);
+  for (const words of ["view=sites&group=thread", "view=diff&before_from=0%25&before_to=10%25", "view=overview", "view=peak"]) {
+    await viewer.go(`${words}&${range}`);
+    check(`leaked in ${words}`, /NaN|undefined/.test(await viewer.text("#view")), false);
+  }
 }
 
 // Of a program that names its phases.
