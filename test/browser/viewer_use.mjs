@@ -178,6 +178,24 @@ async function filters(viewer) {
     const after = await sameSites(`${word}=${text}`, viewer, trace, words);
     check(`${word} leaves something out`, after !== before);
   }
+  // The mark is of the whole heap, also on the curve of a part.
+  await viewer.page.evaluate(() => {
+    const { prototype } = CanvasRenderingContext2D;
+    const write = prototype.fillText;
+    window.written = [];
+    prototype.fillText = function (text, ...place) {
+      window.written.push(text);
+      return write.call(this, text, ...place);
+    };
+  });
+  const marks = () => viewer.page.evaluate(() => window.written.splice(0).filter((text) => text.startsWith("peak")));
+  for (const [words, mark] of [["min_size=64", "peak of all"], ["", "peak"]])
+    for (const view of ["sites", "timeline"]) {
+      await marks();
+      await viewer.go(`view=${view}&${words}`);
+      check(`the mark in ${view}, ${words}`, (await marks()).at(-1), mark);
+    }
+
   // Also while a field has the focus, back takes what was typed in it.
   await viewer.go("view=sites&metric=allocated");
   const before = await viewer.text(".view .caption");
