@@ -6,7 +6,7 @@
 
 import path from "node:path";
 import { Viewer, check, cli, finish, launch, serve } from "./viewer.mjs";
-import { asReport, sameSites } from "./site_rows.mjs";
+import { asReport, sameChanges, sameSites } from "./site_rows.mjs";
 import { bytes, count, percent } from "./words.mjs";
 
 const trace = process.argv[2];
@@ -67,6 +67,17 @@ async function time(viewer, browser) {
   const label = await viewer.page.locator(".view [role=grid]").getAttribute("aria-label");
   check("a link shows the same rows", await other.rows(label, 20), await viewer.rows(label, 20));
   await other.close();
+
+  // An instant is the newer one of what is compared, and what was live is told of the end of the older range.
+  await viewer.go("view=diff&metric=allocated&before_from=0%25&before_to=50%25&from=50%25&to=100%25");
+  await viewer.page.locator(".strip .u-over").click({ position: { x: 900, y: 30 } });
+  await viewer.settled();
+  const against = cli("diff", trace, "--from", "50%", "--to", viewer.words().to);
+  await sameChanges("an instant after two ranges", viewer, against.sites);
+  check("two instants", await viewer.texts(".view .choice [aria-pressed=true]"), ["two instants"]);
+  check("both are named", /^Live at an instant: .* before \(at [\d.]+ ms\), .* after \(at [\d.]+ ms\)/.test(await viewer.text(".view .caption")));
+  await viewer.page.goBack();
+  await viewer.settled();
 
   await viewer.page.getByRole("button", { name: "Clear all" }).click();
   await viewer.settled();

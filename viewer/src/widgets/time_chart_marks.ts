@@ -124,8 +124,7 @@ export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "ligh
   }
   if (state.before_from !== null || state.before_to !== null) {
     const right = x(cutTime(trace, state.before_to ?? 1000));
-    const left =
-      state.metric === "live" && state.before_from === null ? right : x(cutTime(trace, state.before_from ?? 0));
+    const left = state.metric === "live" ? right : x(cutTime(trace, state.before_from ?? 0));
     if (left === right) line(cutTime(trace, state.before_to ?? 1000), colours.rss, [], "before", 1);
     ctx.fillStyle = colours.rss;
     ctx.globalAlpha = 0.9;
