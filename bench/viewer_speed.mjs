@@ -5,8 +5,8 @@
 //
 // From the command to the figures on the page (with --cold, without an index); from a change of the
 // range, the metric, the stack text, the size or what is hidden to the repainted flame graph, and to
-// the curve above it if that changes too; frames while zooming and hovering; tables of blocks of
-// another range; and the server's memory. Prints a row of a table for each.
+// the curve above it if that changes too; frames while zooming and hovering; the blocks of a site and
+// tables of another range; and the server's memory. Prints a row of a table for each.
 
 import { spawn } from "node:child_process";
 import fs from "node:fs";
@@ -22,9 +22,20 @@ const url = await new Promise((got) => server.stdout.once("data", (text) => got(
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
 const page = await browser.newPage({ viewport: { width: 1600, height: 900 } });
 page.on("pageerror", (error) => console.error(error.message));
-// The flame graph and the curve say when they were painted last.
+// The flame graph (or the bars of blocks) and the curve say when they were painted last, and the page
+// how many answers it waits for.
 await page.addInitScript(() => {
-  window.painted = window.curve = 0;
+  window.painted = window.curve = window.waiting = 0;
+  const ask = window.fetch;
+  window.fetch = async (url, ...words) => {
+    const counts = /api\/(?!progress|leave)/.test(url);
+    window.waiting += counts;
+    try {
+      return await ask(url, ...words);
+    } finally {
+      window.waiting -= counts;
+    }
+  };
   const stroke = CanvasRenderingContext2D.prototype.stroke;
   CanvasRenderingContext2D.prototype.stroke = function (...words) {
     if (this.canvas.className !== "flame-canvas") window.curve = performance.now();
@@ -57,11 +68,14 @@ async function measure() {
   const repaint = (hash) => page.evaluate(async (hash) => {
     const asked = performance.now();
     location.hash = hash;
-    while (window.painted < asked) {
-      if (performance.now() - asked > 20_000) throw new Error(`nothing was painted after ${hash}`);
+    // What is there is painted anew before the answer comes: the last of several paints counts, once
+    // nothing has been waited for, for a while.
+    for (let quiet = asked; performance.now() - quiet < 2500;) {
       await new Promise((next) => setTimeout(next, 2));
+      const now = performance.now();
+      if (now - asked > 120_000) throw new Error(`still busy, or nothing was painted: ${hash}`);
+      if (window.painted < asked || window.waiting > 0 || document.querySelector("[aria-busy=true]")) quiet = now;
     }
-    await new Promise((next) => setTimeout(next, 2500));  // The last of several paints.
     return { flame: window.painted - asked, curve: window.curve - asked };
   }, hash);
   const asked = (i) => ({
@@ -70,6 +84,10 @@ async function measure() {
     "stack text": `where=${["left", "left and right", "right or leaf"][i % 3]}&to=${50 + i}.0%25`,
     size: `min_size=${[64, 128, 256][i % 3]}&metric=allocated&to=${40 + i}.5%25`,
     "function that is hidden": `hide=${["left", "right", "leaf"][i % 3]}&to=${30 + i}.5%25`,
+    "range, by lifetime": `metric=lifetime&from=${i * 5}.4%25&to=${100 - i * 4}.2%25`,
+    "range, by overhead": `metric=overhead&from=${i * 5}.5%25&to=${100 - i * 4}.3%25`,
+    "range, of what leaked": `metric=leaked&from=${i * 5}.6%25&to=${100 - i * 4}.4%25`,
+    "size that is no power of two": `min_size=${90 + i * 10}&metric=allocated&to=${40 + i}.6%25`,
   });
   const times = {};
   for (let i = 1; i <= 7; ++i)
@@ -103,23 +121,37 @@ async function measure() {
     row(`frames: ${what}`,
       `p50 ${all[80].toFixed(0)}, p95 ${all[152].toFixed(0)} ms`);
   }
-  // Tables of blocks: of a range that was not asked for before, until they are no longer busy.
-  for (const view of ["leaks", "lifetimes", "threads", "sizes"]) {
+  // Tables and bars of a range that was not asked for before.
+  const ranges = [1, 2, 3, 4, 5].map((i) => `from=${i * 7}.3%25&to=${100 - i * 6}.1%25`);
+  // Until the table is no longer busy.
+  const table = (hash) => page.evaluate(async (hash) => {
+    const asked = performance.now(), frame = () => new Promise((next) => requestAnimationFrame(next));
+    location.hash = hash;
+    for (let i = 0; i < 3; ++i) await frame();
+    while (!document.querySelector(".answer") || document.querySelector("[aria-busy=true]")) {
+      if (performance.now() - asked > 120_000) throw new Error(`still busy: ${hash}`);
+      await frame();
+    }
+    return performance.now() - asked;
+  }, hash);
+  for (const [what, words] of [
+    ["leaks", "view=leaks"],
+    ["lifetimes", "view=lifetimes"],
+    ["threads", "view=threads"],
+    ["sizes", "view=sizes"],
+    ["sizes of a part of the stacks", "view=sizes&where=left"],
+    ["sites", "view=sites"],
+    ["sites by thread", "view=sites&group=thread"],
+  ]) {
     const found = [];
-    for (let i = 1; i <= 5; ++i)
-      found.push(await page.evaluate(async (hash) => {
-        const busy = () => document.querySelector(".answer")?.getAttribute("aria-busy") ?? "true";
-        const asked = performance.now(), frame = () => new Promise((next) => requestAnimationFrame(next));
-        location.hash = hash;
-        for (let i = 0; i < 3; ++i) await frame();
-        while (busy() === "true") {
-          if (performance.now() - asked > 120_000) throw new Error(`still busy: ${hash}`);
-          await frame();
-        }
-        return performance.now() - asked;
-      }, `#view=${view}&from=${i * 7}.3%25&to=${100 - i * 6}.1%25`));
-    row(`repaint after another range: ${view}`, spread(found));
+    for (const range of ranges) found.push(await table(`#${words}&${range}`));
+    row(`repaint after another range: ${what}`, spread(found));
   }
+  await repaint("#view=blocks");
+  const heaviest = await page.inputValue(".toolbar select");
+  const found = [];
+  for (const range of ranges) found.push((await repaint(`#view=blocks&site=${heaviest}&${range}`)).flame);
+  row("repaint after another range: blocks", spread(found));
   const status = fs.readFileSync(`/proc/${server.pid}/status`, "utf8");
   row("server's memory, at most", `${Math.round(Number(/VmHWM:\s*(\d+)/.exec(status)[1]) / 1024)} MiB`);
 }

@@ -64,6 +64,26 @@ async function compare(browser, trace, file) {
   await viewer.settled();
   check(`${trace}: the peak is back`, viewer.words().metric, undefined);
   await viewer.close();
+  for (const colorScheme of ["light", "dark"]) await readable(browser, url, colorScheme);
+}
+
+// What an address has chosen and the file does not have is greyed, and can still be read.
+async function readable(browser, url, colorScheme) {
+  const viewer = await Viewer.open(browser, url, "#view=sites&group=thread", { offline: true, colorScheme });
+  const button = viewer.page.locator(".view .choice button[aria-pressed=true]");
+  check("what is chosen is greyed", [await button.innerText(), await button.isDisabled()], ["thread", true]);
+  const contrast = await button.evaluate((element) => {
+    const light = (colour) => {
+      const parts = colour.match(/[\d.]+/g).slice(0, 3).map((part) => part / 255);
+      const [r, g, b] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+    };
+    const { color, backgroundColor } = getComputedStyle(element);
+    const [low, high] = [light(color), light(backgroundColor)].sort((a, b) => a - b);
+    return high / low;
+  });
+  check(`it can be read, ${colorScheme}`, contrast >= 4.5 || contrast);
+  await viewer.close();
 }
 
 // Metrics and groupings that cannot be chosen, of those that cannot be known.

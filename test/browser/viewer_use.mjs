@@ -6,7 +6,7 @@
 
 import path from "node:path";
 import { Viewer, check, cli, finish, launch, serve } from "./viewer.mjs";
-import { asReport, sameSites } from "./site_rows.mjs";
+import { asReport, sameChanges, sameSites } from "./site_rows.mjs";
 import { bytes, count, percent } from "./words.mjs";
 
 const trace = process.argv[2];
@@ -67,6 +67,17 @@ async function time(viewer, browser) {
   const label = await viewer.page.locator(".view [role=grid]").getAttribute("aria-label");
   check("a link shows the same rows", await other.rows(label, 20), await viewer.rows(label, 20));
   await other.close();
+
+  // An instant is the newer one of what is compared, and what was live is told of the end of the older range.
+  await viewer.go("view=diff&metric=allocated&before_from=0%25&before_to=50%25&from=50%25&to=100%25");
+  await viewer.page.locator(".strip .u-over").click({ position: { x: 900, y: 30 } });
+  await viewer.settled();
+  const against = cli("diff", trace, "--from", "50%", "--to", viewer.words().to);
+  await sameChanges("an instant after two ranges", viewer, against.sites);
+  check("two instants", await viewer.texts(".view .choice [aria-pressed=true]"), ["two instants"]);
+  check("both are named", /^Live at an instant: .* before \(at [\d.]+ ms\), .* after \(at [\d.]+ ms\)/.test(await viewer.text(".view .caption")));
+  await viewer.page.goBack();
+  await viewer.settled();
 
   await viewer.page.getByRole("button", { name: "Clear all" }).click();
   await viewer.settled();
@@ -178,6 +189,24 @@ async function filters(viewer) {
     const after = await sameSites(`${word}=${text}`, viewer, trace, words);
     check(`${word} leaves something out`, after !== before);
   }
+  // The mark is of the whole heap, also on the curve of a part.
+  await viewer.page.evaluate(() => {
+    const { prototype } = CanvasRenderingContext2D;
+    const write = prototype.fillText;
+    window.written = [];
+    prototype.fillText = function (text, ...place) {
+      window.written.push(text);
+      return write.call(this, text, ...place);
+    };
+  });
+  const marks = () => viewer.page.evaluate(() => window.written.splice(0).filter((text) => text.startsWith("peak")));
+  for (const [words, mark] of [["min_size=64", "peak of all"], ["", "peak"]])
+    for (const view of ["sites", "timeline"]) {
+      await marks();
+      await viewer.go(`view=${view}&${words}`);
+      check(`the mark in ${view}, ${words}`, (await marks()).at(-1), mark);
+    }
+
   // Also while a field has the focus, back takes what was typed in it.
   await viewer.go("view=sites&metric=allocated");
   const before = await viewer.text(".view .caption");
@@ -422,6 +451,30 @@ async function sites(viewer) {
   check("as many blocks as allocations", blocks, count(top.allocations));
   const live = /; ([\d,]+) still live/.exec(await viewer.text(".blocks .caption"))?.[1];
   check("as many live blocks", live, count(top.live_blocks));
+  await alike(viewer);
+}
+
+// Of a long recording, blocks that are much alike are one until somebody wants each told apart. This one is
+// short: its answers are made to say so.
+async function alike(viewer) {
+  const button = viewer.page.getByRole("button", { name: "Tell each apart" });
+  check("nothing is merged that could be told apart", await button.count(), 0);
+  await viewer.page.route(/api.blocks/, async (route) => {
+    if (new URL(route.request().url()).searchParams.get("each")) return route.continue();
+    const answer = await route.fetch();
+    const body = (await answer.body()).toString("latin1").replace('"coarse": false', '"coarse": true ');
+    await route.fulfill({ response: answer, body: Buffer.from(body, "latin1") });
+  });
+  await viewer.go("view=blocks&from=0%25&to=90%25");
+  const said = await viewer.text(".blocks .caption + .caption");
+  check("alike ones are one", said, "Blocks of a stack that are much alike are drawn as one. Tell each apart");
+  check("what the button does", /^Reads all events/.test(await button.getAttribute("title")));
+  await button.click();
+  await viewer.settled();
+  check("each is told apart", await button.count(), 0);
+  await viewer.go("view=blocks&from=0%25&to=80%25");
+  check("another range is merged again", await button.count(), 1);
+  await viewer.page.unroute(/api.blocks/);
 }
 
 // Every metric that is offered is answered, in every view that obeys it.
@@ -440,6 +493,28 @@ async function metrics(viewer) {
       if (view === "sites" && metric in { calls: 1, temporary: 1, peak: 1 })
         await sameSites(`${metric} of a range`, viewer, trace, viewer.words());
     }
+  await leaked(viewer);
+}
+
+// Of what leaked in a range less is known: nothing is shown of the rest, wherever it would be.
+async function leaked(viewer) {
+  const range = "metric=leaked&from=10%25&to=60%25";
+  const { bytes: counted, ignored_bytes } = cli("leaks", trace, "--from", "10%", "--to", "60%").totals;
+  await viewer.go(`view=sites&${range}&sort=-allocated`);
+  check("what leaked in a range", (await viewer.text(".view .caption")).includes(`: ${bytes(counted + ignored_bytes)} in `));
+  const heads = await viewer.texts("[role=columnheader]");
+  check("columns of what leaked", heads, ["leaked ▾", "share", "site", "live over time", "leaked blocks", "stacks"]);
+  await viewer.page.locator(".rows [role=row]").first().click();
+  await viewer.settled();
+  const stacks = await viewer.texts(".panel summary");
+  check("stacks of what leaked", stacks.length > 0 && stacks.every((text) => /^[\d.]+ \w+$/.test(text)) || stacks);
+  await viewer.page.getByRole("columnheader").getByRole("button", { name: "leaked blocks" }).click();
+  await viewer.settled();
+  check("sorted by leaked blocks", [viewer.words().metric, viewer.words().sort], ["leaked", "-live_blocks"]);
+  for (const words of ["view=sites&group=thread", "view=diff&before_from=0%25&before_to=10%25", "view=overview", "view=peak"]) {
+    await viewer.go(`${words}&${range}`);
+    check(`leaked in ${words}`, /NaN|undefined/.test(await viewer.text("#view")), false);
+  }
 }
 
 // Of a program that names its phases.

@@ -240,6 +240,7 @@ export interface Answer {
 export interface Blocks {
   blocks: number;
   bars: number;
+  coarse?: boolean; // Some bars stand for blocks that could be told apart.
   bytes_min: number;
   bytes_max: number;
   end_ns: number; // What died later is still live.

@@ -48,8 +48,8 @@ export class ServerSource implements Source {
   async answer(name: string, question: URLSearchParams, signal?: AbortSignal): Promise<c.Answer> {
     return answerOf(await this.json<c.CompactAnswer>(`answer/${encodeURIComponent(name)}`, question, {}, signal));
   }
-  blocks(question: URLSearchParams, site: number, signal?: AbortSignal): Promise<c.Blocks> {
-    return this.columns("blocks", question, { site }, blocksOf, signal);
+  blocks(question: URLSearchParams, site: number, each: boolean, signal?: AbortSignal): Promise<c.Blocks> {
+    return this.columns("blocks", question, { site, each: each ? 1 : null }, blocksOf, signal);
   }
   sourceLines(file: string, line: number, signal?: AbortSignal): Promise<c.SourceLines> {
     return this.json("source", new URLSearchParams(), { file, line }, signal);

@@ -16,7 +16,8 @@ export interface Source {
   sparks(question: URLSearchParams, signal?: AbortSignal): Promise<c.Sparks>;
   stacks(question: URLSearchParams, site: number, signal?: AbortSignal): Promise<c.Stacks>;
   answer(name: string, question: URLSearchParams, signal?: AbortSignal): Promise<c.Answer>;
-  blocks(question: URLSearchParams, site: number, signal?: AbortSignal): Promise<c.Blocks>;
+  // With `each`, blocks are told apart however long that takes.
+  blocks(question: URLSearchParams, site: number, each: boolean, signal?: AbortSignal): Promise<c.Blocks>;
   sourceLines(file: string, line: number, signal?: AbortSignal): Promise<c.SourceLines>;
   replay(signal?: AbortSignal): Promise<c.Replay>;
   // Why a word of the question, or one of its values, is of no use here, as a sentence; null if it is of use.
@@ -144,6 +145,7 @@ export function blocksOf(columns: Columns): c.Blocks {
   return {
     blocks: head.blocks ?? born.length,
     bars: head.bars ?? born.length,
+    coarse: head.coarse === true,
     bytes_min: head.bytes_min ?? 0,
     bytes_max: head.bytes_max ?? 0,
     end_ns: head.end_ns ?? Infinity,

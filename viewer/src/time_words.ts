@@ -64,16 +64,17 @@ export function peakWords(trace: Trace, state: Pick<State, "from" | "to">): stri
   return (state.from ?? 0) === 0 ? `at peak until ${at(trace, state.to!)}` : "at peak of the range";
 }
 
-// What is compared with: "before: monday.mscope", or a time of the same recording.
+// What is compared with: "before: monday.mscope", or a time of the same recording. What is live is so at an
+// instant, also where ranges had been compared: at their ends.
 export function beforeWords(trace: Trace, state: State): string {
   if (state.base) return shown(trace.base?.name ?? "the other recording");
   const before = { from: state.before_from, to: state.before_to };
-  return state.metric === "live" && state.before_from === null ? endWords(trace, before) : rangeWords(trace, before);
+  return state.metric === "live" ? endWords(trace, before) : rangeWords(trace, before);
 }
 
 export function afterWords(trace: Trace, state: State): string {
   if (state.base) return shown(trace.name ?? "this recording");
-  return isInstant(state) ? endWords(trace, state) : rangeWords(trace, state);
+  return state.metric === "live" ? endWords(trace, state) : rangeWords(trace, state);
 }
 
 export function comparedWords(trace: Trace, state: State): string {

@@ -37,6 +37,14 @@ test("what nobody waits for is left, after what is asked instead", async () => {
   assert.deepEqual(await second, { stacks: [] });
 });
 
+test("each block is told apart only if that is wanted", async () => {
+  const { asked } = served();
+  const source = new ServerSource();
+  for (const each of [false, true]) source.blocks(nothing, 3, each).catch(() => {});
+  await later();
+  assert.deepEqual(asked, ["api/blocks?site=3 1", "api/blocks?site=3&each=1 2"]);
+});
+
 test("what was answered is not left", async () => {
   const { asked, answer } = served();
   const source = new ServerSource(),

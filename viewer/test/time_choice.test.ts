@@ -9,7 +9,7 @@ import { peakTime } from "../src/page";
 import type { Source } from "../src/source";
 import { changed, initial } from "../src/state";
 import { chosenInstant, chosenRange, wholeTime, windowOf, zoomOf } from "../src/time_choice";
-import { endWords, isInstant, metricColumn, metricTitle, peakWords } from "../src/time_words";
+import { comparedWords, endWords, isInstant, metricColumn, metricTitle, peakWords } from "../src/time_words";
 
 const trace = {
   duration_ns: 1e9,
@@ -39,6 +39,15 @@ test("a file has no peak of a range", () => {
   assert.deepEqual([moved.metric, moved.metric_was, moved.to], ["allocated", "peak", 300]);
   assert.equal(changed(moved, wholeTime(moved)).metric, "peak");
   assert.equal(chosenRange(initial, file, 0, 1000).metric, "peak");
+});
+
+test("an instant is the newer one of what was compared", () => {
+  const ranges = { ...initial, metric: "allocated", before_from: 0, before_to: 500, from: 500, to: 1000 };
+  assert.equal(comparedWords(trace, ranges), "Since before (0 us to 500 ms), after (500 ms to 1 s) has:");
+  const instant = changed(ranges, chosenInstant(ranges, 700));
+  assert.equal(comparedWords(trace, instant), "Since before (at 500 ms), after (at 700 ms) has:");
+  const again = changed(instant, chosenRange(instant, server, 600, 800));
+  assert.equal(comparedWords(trace, again), "Since before (0 us to 500 ms), after (600 ms to 800 ms) has:");
 });
 
 test("a zoom is in the address", () => {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks of one site, each a bar from its birth to its death, coloured by size. Beyond 20,000 the
-// server merges neighbours; a merged bar is hatched and says how many blocks it stands for.
+// server merges neighbours; a merged bar is hatched and says how many blocks it stands for. Of a long recording
+// those that are much alike are merged before that, until somebody wants each told apart.
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { lanesOf } from "../block_lanes";
 import { palette } from "../colors";
@@ -25,7 +27,11 @@ export function BlocksView() {
   const sites = useAnswer(`${listQuestion}`, (signal) => source.sites(listQuestion, "site", null, signal));
   // Until one is chosen, the heaviest that can be shown.
   const site = state.site ?? heaviest(sites.value, source);
-  const asked = useAnswer(site === null ? null : `${q}|${site}`, (signal) => source.blocks(q, site!, signal));
+  // Other blocks are merged again.
+  const which = `${q}|${site}`;
+  const [apart, setApart] = useState("");
+  const each = apart === which;
+  const asked = useAnswer(site === null ? null : `${which}|${each}`, (signal) => source.blocks(q, site!, each, signal));
   const row = sites.value && site !== null ? sites.value.id.indexOf(site) : -1;
   return (
     <div class="view">
@@ -48,10 +54,29 @@ export function BlocksView() {
         </Waiting>
       ) : (
         <Waiting asked={asked} what="Reading the blocks of this site">
-          {(blocks) => <Bars blocks={blocks} />}
+          {(blocks) => (
+            <Bars blocks={blocks}>{blocks.coarse && <Alike asked={each} onApart={() => setApart(which)} />}</Bars>
+          )}
         </Waiting>
       )}
     </div>
+  );
+}
+
+function Alike({ asked, onApart }: { asked: boolean; onApart: () => void }) {
+  return (
+    <p class="caption">
+      Blocks of a stack that are much alike are drawn as one.{" "}
+      <button
+        type="button"
+        class="small"
+        disabled={asked}
+        title="Reads all events, which may take a while"
+        onClick={onApart}
+      >
+        Tell each apart
+      </button>
+    </p>
   );
 }
 
@@ -79,7 +104,7 @@ function siteOptions(sites: Sites | null, source: Source) {
 const axis = 22;
 const mostBars = 20_000; // Beyond, the server merges.
 
-function Bars({ blocks }: { blocks: Blocks }) {
+function Bars({ blocks, children }: { blocks: Blocks; children: ComponentChildren }) {
   const { trace, state, theme } = usePage();
   const host = useRef<HTMLDivElement>(null),
     canvas = useRef<HTMLCanvasElement>(null);
@@ -87,7 +112,7 @@ function Bars({ blocks }: { blocks: Blocks }) {
   const [top, setTop] = useState(0);
   const [under, setUnder] = useState<{ bar: number; x: number; y: number } | null>(null);
   // Of a sample, each block that was recorded stands for several, though nothing was merged.
-  const sampled = trace.warnings.some((w) => w.kind === "sampled") && blocks.bars < mostBars;
+  const sampled = trace.warnings.some((w) => w.kind === "sampled") && blocks.bars < mostBars && !blocks.coarse;
   const lanes = useMemo(() => lanesOf(blocks.born, blocks.died), [blocks]);
   const from = cutTime(trace, state.from ?? 0),
     to = Math.max(from + 1, cutTime(trace, state.to ?? 1000));
@@ -201,6 +226,7 @@ function Bars({ blocks }: { blocks: Blocks }) {
           larger
         </span>
       </p>
+      {children}
       <div
         class="blocks-host"
         ref={host}

@@ -47,7 +47,7 @@ export function DiffView() {
     ? "base"
     : !compared
       ? ""
-      : state.before_from === null && state.metric === "live"
+      : state.metric === "live"
         ? "instants"
         : "ranges";
   return (

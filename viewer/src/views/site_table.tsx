@@ -174,7 +174,10 @@ export function SiteTable({
     const asked = sites.metric ?? state.metric;
     if (asked !== "peak") add("peak", peakWords(trace, state), "bytes", `Live when the heap was largest${within}`, 8);
     if (asked !== "live") add("live", end, "bytes", `Bytes live ${end}`, 9);
-    add("live_blocks", `blocks ${end}`, "count", `Blocks live ${end}`, 4);
+    // Of what leaked in a range nothing else is known, and not all that is live has.
+    if (sites.columns.has("live") && !sites.columns.has("allocations"))
+      add("live_blocks", "leaked blocks", "count", `Blocks that were made${within} and are live ${end}`, 4);
+    else add("live_blocks", `blocks ${end}`, "count", `Blocks live ${end}`, 4);
     if (asked !== "allocated") add("allocated", "allocated", "bytes", `The sum of all allocations${within}`, 7);
     if (asked !== "allocations") add("allocations", "allocations", "count", `Blocks that were made${within}`, 6);
     if (numbers("reallocations").some((n) => n > 0))
@@ -185,6 +188,7 @@ export function SiteTable({
     return list;
   }, [sites, by, value, all, sparks, busy, state.from, state.to]);
   const usual = sites.columns.has("before") ? "-change" : "-value";
+  const sorted = columns.some((c) => c.key === state.sort.replace(/^-/, "")); // Another metric may lack the column.
   const sortBy = (sort: string) => {
     const key = sort.replace(/^-/, "");
     if (asks && ownMetrics.includes(key) && trace.metrics.includes(key) && !refused(key))
@@ -199,7 +203,7 @@ export function SiteTable({
       columns={columns}
       count={sites.rows}
       {...(rows ? { rows } : {})}
-      sort={state.sort || usual}
+      sort={sorted ? state.sort : usual}
       onSort={sortBy}
       {...(sites.left_out > 0 ? { last: sites.rows - 1 } : {})}
       chosen={chosen ?? null}

@@ -136,6 +136,7 @@ export function Strip() {
           text={bytesText}
           steps={byteSteps}
           peak={peakTime(trace, state)}
+          part={filtered !== null}
           phases={trace.phases ?? []}
           lanes={lanes}
           marks={trace.marks ?? []}

@@ -137,6 +137,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
     phases: trace.phases ?? [],
     marks: trace.marks ?? [],
     peak: peakTime(trace, state),
+    part: leavesOut(state),
   };
   return (
     <div class="charts">

@@ -158,7 +158,7 @@ export function Chips() {
         <Chip clear="End the comparison" onClear={() => change({ base: false, before_from: null, before_to: null })}>
           {state.base
             ? `against ${shown(trace.base?.name ?? "the other trace")}`
-            : state.metric === "live" && state.before_from === null
+            : state.metric === "live"
               ? `against ${durationText(cutTime(trace, state.before_to ?? 1000))}`
               : `against ${durationText(cutTime(trace, state.before_from ?? 0))} to ${durationText(cutTime(trace, state.before_to ?? 1000))}`}
         </Chip>

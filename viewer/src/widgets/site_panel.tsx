@@ -137,7 +137,8 @@ function OneStack({
   const facts = [
     stack.allocations !== undefined ? countText(stack.allocations, "allocation", "allocations") : "",
     stack.peak !== undefined ? `${bytesText(stack.peak)} ${peak}` : "",
-    stack.live !== undefined ? `${bytesText(stack.live)} live ${end}` : "",
+    // Of what leaked in a range it is the amount itself, and not all that is live.
+    stack.live !== undefined && stack.allocations !== undefined ? `${bytesText(stack.live)} live ${end}` : "",
   ]
     .filter(Boolean)
     .join(", ");

@@ -34,6 +34,7 @@ export interface TimeChartProps {
   axisText?: (value: number) => string;
   steps?: number[]; // That the axis may go in.
   peak?: number | null;
+  part?: boolean; // The curves are of a part of the heap, the peak is that of all.
   phases?: Phase[];
   lanes?: Phase[][]; // The same as bands above the chart, with their names.
   marks?: Mark[];
@@ -157,7 +158,7 @@ export function TimeChart(props: TimeChartProps) {
   }, [props.window]);
   useEffect(
     () => plot.current?.redraw(false),
-    [state.from, state.to, state.metric, state.before_from, state.before_to, props.peak, keyCut],
+    [state.from, state.to, state.metric, state.before_from, state.before_to, props.peak, props.part, keyCut],
   );
 
   const keyDown = (event: KeyboardEvent) => {

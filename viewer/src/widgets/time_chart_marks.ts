@@ -124,15 +124,15 @@ export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "ligh
   }
   if (state.before_from !== null || state.before_to !== null) {
     const right = x(cutTime(trace, state.before_to ?? 1000));
-    const left =
-      state.metric === "live" && state.before_from === null ? right : x(cutTime(trace, state.before_from ?? 0));
+    const left = state.metric === "live" ? right : x(cutTime(trace, state.before_from ?? 0));
     if (left === right) line(cutTime(trace, state.before_to ?? 1000), colours.rss, [], "before", 1);
     ctx.fillStyle = colours.rss;
     ctx.globalAlpha = 0.9;
     ctx.fillRect(left, bbox.top + bbox.height - 4 * ratio, Math.max(2, right - left), 4 * ratio);
     ctx.globalAlpha = 1;
   }
-  if (props.peak !== null && props.peak !== undefined) line(props.peak, colours.peak, [3, 3], "peak", 0);
+  if (props.peak !== null && props.peak !== undefined)
+    line(props.peak, colours.peak, [3, 3], props.part ? "peak of all" : "peak", 0);
   if (state.metric === "live" && state.to !== null) line(cutTime(trace, state.to), colours.accent, [], "live here", 1);
   // Names that would lie on each other are left out; the table of phases and a nearer look have them.
   const named = (things: { at: number; name: string; times: number }[], dash: number[], rows: number[]) => {
