@@ -69,10 +69,7 @@ CellRows::CellRows(const Index& index, const trace::Tables& tables, Selection se
 
 std::optional<IndexSums::CutSizes> cut_classes(const Index& index, uint64_t least, uint64_t most,
                                                std::vector<uint32_t>* of_cell) {
-  auto is_cut = [&](unsigned size_class) {
-    auto [smallest, largest] = sizes_of_class(size_class);
-    return (smallest < least && least <= largest) || (smallest <= most && most < largest);
-  };
+  auto is_cut = [&](unsigned of) { return cuts_class(least, most, of); };
   if (!is_cut(size_class(least)) && !is_cut(size_class(most))) return std::nullopt;
   IndexSums::CutSizes cut = {least, most, *of_cell};
   for (size_t i = 0; i < of_cell->size(); ++i) {

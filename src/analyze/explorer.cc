@@ -435,7 +435,7 @@ bool Explorer::with_leaks(const Query& query, const std::function<void(Reading*)
 bool Explorer::with_view(View* view, const QueryWords& words, const Query& query,
                          const std::function<void(Reading*)>& ask) {
   std::optional<Window> window = window_in_index(query);
-  if (!window || (view->needs_classes() && !Index::suits(query.tally))) return false;
+  if (!window) return false;
   std::optional<Index::Steps> steps = index_->parting_steps_of(*window);
   if (!steps) return false;
   const trace::Tables& tables = reading_->tables();

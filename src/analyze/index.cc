@@ -237,6 +237,7 @@ std::unique_ptr<Accounts> Index::leaks(const trace::Tables& tables, Selection se
                                        Window window, TallyOptions options) const {
   TallyOptions kind = options;
   kind.details = false;
+  kind.min_size = 0, kind.max_size = UINT64_MAX;
   if (!suits(kind) || !options.details || options.overhead || options.call_times) return nullptr;
   std::optional<Steps> steps = parting_steps_of(window);
   if (!steps) return nullptr;
@@ -257,12 +258,19 @@ std::unique_ptr<Accounts> Index::leaks(const trace::Tables& tables, Selection se
     uint64_t last = ended ? facts_.images[i].last_tick : facts_.last_tick;
     times.push_back({std::max(image.start_tick, window.from_tick), std::min(last, window.to_tick)});
   }
+  std::array<bool, 65> is_cut;  // By size class.
+  for (unsigned i = 0; i < is_cut.size(); ++i)
+    is_cut[i] = cuts_class(options.min_size, options.max_size, i);
   bool exact = true;
   std::vector<uint32_t> place_of(cells_.size());  // In what is left, + 1.
   std::vector<std::pair<uint32_t, Tally::Left>> cells;
   bool good = for_each_live(steps->last, [&](const IndexLife& life) {
     size_t image = raw(cells_[life.cell].image) - size_t{1};
     if (!(life.roles & IndexLife::kHeld) || life.began < steps->first || !selected[image]) return;
+    if (is_cut[cells_[life.cell].size_class]) {
+      exact &= !life.is_varied;  // Else some may be asked for and some not.
+      if (life.size() < options.min_size || life.size() > options.max_size) return;
+    }
     auto [begin, end] = times[image];
     uint64_t born = facts_.times.begin_of(life.born);
     uint64_t first_tick = born + life.first_birth, last_tick = born + life.last_birth;

@@ -355,7 +355,7 @@ TEST(Index, TellsLeaksAsALookAtAllEventsDoes) {
     auto index = open_index(file.path, kStamp, times_of(recording));
     ASSERT_TRUE(index);
     for (int round = 0; round < 40; ++round) {
-      Question q = any_question(&recording, index->facts());
+      Question q = any_sized_question(&recording, index->facts());
       q.options.only_made_in_window = q.options.details = true;
       ++asked;
       auto answer = index->leaks(recording.tables, q.selection, q.window, q.options);

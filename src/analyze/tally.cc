@@ -264,8 +264,9 @@ std::optional<size_t> Tally::place_to_restore(ImageCells& cells, StackId stack, 
   Block block;
   block.stack = stack;
   block.strand = strand;
-  block.size = sizes_of_class(size_class).least & Block::kMostSize;
-  if (block.size < options_.min_size || block.size > options_.max_size) return std::nullopt;
+  auto [least, most] = sizes_of_class(size_class);
+  if (most < options_.min_size || least > options_.max_size) return std::nullopt;
+  block.size = least & Block::kMostSize;
   return place_of(cells, block);
 }
 

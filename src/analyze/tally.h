@@ -107,6 +107,11 @@ constexpr SizeBounds sizes_of_class(unsigned size_class) {
   uint64_t least = uint64_t{1} << (size_class - 1);
   return {least, 2 * (least - 1) + 1};
 }
+// Whether only some of its sizes are from `least` to `most`.
+constexpr bool cuts_class(uint64_t least, uint64_t most, unsigned size_class) {
+  SizeBounds of = sizes_of_class(size_class);
+  return (of.least < least && least <= of.most) || (of.least <= most && most < of.most);
+}
 
 struct Row {
   ImageId image = ImageId::kNone;
@@ -139,7 +144,8 @@ class Tally : public HeapObserver {
   void add_cpu(std::vector<Row> rows) { cpu_ = std::move(rows); }
 
   // Instead of being told of blocks: adds what became of those of one stack, strand and size
-  // class. In the order in which a look at all blocks would have met them. See index.h.
+  // class, as far as their sizes are asked for. In the order in which a look at all blocks would
+  // have met them. See index.h.
   void restore(ImageId image, StackId stack, StrandId strand, unsigned size_class,
                const Counts& counts);
 

@@ -23,6 +23,7 @@
 #include "analyze/query.h"
 #include "analyze/reading.h"
 #include "analyze/row_selector.h"
+#include "base/attributes.h"
 #include "trace/event_stream.h"
 
 namespace malloscope::analyze {
@@ -89,6 +90,26 @@ struct IndexedWindow {
   std::function<std::shared_ptr<const CellSites>()> cell_sites;  // Of the query.
   // Whether the query is about a cell, as far as its size class tells.
   std::function<std::vector<bool>()> asked_cells;
+
+  // Sizes that are asked for, of lives: where they cut size classes, each life's own size tells.
+  class Sizes {
+   public:
+    explicit Sizes(const IndexedWindow& window);
+    // Whether it has one of them.
+    MSCOPE_FAST bool has(const IndexLife& life) {
+      if (!cuts_) [[likely]]
+        return true;
+      knows_ &= !life.is_varied || !is_cut_[life.cell];
+      return !is_cut_[life.cell] || (life.size() >= least_ && life.size() <= most_);
+    }
+    // False: blocks of different sizes were put together that it would have to tell apart.
+    bool knows() const { return knows_; }
+
+   private:
+    uint64_t least_, most_;
+    bool cuts_, knows_ = true;
+    std::vector<bool> is_cut_;  // By cell.
+  };
 };
 
 class View {
@@ -102,8 +123,6 @@ class View {
   // Instead of attach() and a look at all events, before answer(): what it would have seen. False:
   // an index does not tell it. Whether its rows are needed then, or its totals will do.
   virtual bool needs_rows() const { return false; }
-  // Whether sizes have to be asked for that an index tells apart in cells: powers of two.
-  virtual bool needs_classes() const { return true; }
   virtual bool restore(const IndexedWindow& from) {
     (void)from;
     return false;

@@ -260,21 +260,24 @@ class LifetimesView : public View, public HeapObserver {
   bool add_lives(const IndexedWindow& from, const SmallNumbers<Number>& place_of,
                  LivesByPlace (&halves)[2]) const {
     constexpr Number kNoPlace = SmallNumbers<Number>::kNobody;
-    auto place_if_counts = [&](const IndexLife& life) {
+    IndexedWindow::Sizes sizes[2] = {IndexedWindow::Sizes(from), IndexedWindow::Sizes(from)};
+    auto place_if_counts = [&](size_t half, const IndexLife& life) {
       bool counts = (life.roles & IndexLife::kLived) && life.born >= from.steps.first;
-      return counts ? place_of[life.cell] : kNoPlace;
+      return counts && sizes[half].has(life) ? place_of[life.cell] : kNoPlace;
     };
     bool good =
         from.index.for_each_ended_in_two(from.steps, [&](size_t half, const IndexLife& life) {
-          Number place = place_if_counts(life);
+          Number place = place_if_counts(half, life);
           if (place == kNoPlace) return;
           auto ticks = static_cast<double>(static_cast<int64_t>(life.longest_ticks));
           halves[half].add(place, static_cast<uint64_t>(static_cast<int64_t>(ticks * ns_per_tick_)),
                            life);
         });
-    return good && from.index.for_each_live(from.steps.last, [&](const IndexLife& life) {
-      if (Number place = place_if_counts(life); place != kNoPlace) halves[0].add_left(place, life);
+    good = good && from.index.for_each_live(from.steps.last, [&](const IndexLife& life) {
+      if (Number place = place_if_counts(0, life); place != kNoPlace)
+        halves[0].add_left(place, life);
     });
+    return good && sizes[0].knows() && sizes[1].knows();
   }
 
   // What is shorter than a tick of the clock was measured as nothing.

@@ -138,7 +138,6 @@ class SizesView : public View, public HeapObserver {
       slice_of(image, block, event.tick).live_change -= static_cast<int64_t>(block.bytes());
   }
 
-  bool needs_classes() const override { return false; }
   bool restore(const IndexedWindow& from) override {
     Index& index = from.index;
     const std::vector<IndexFacts::Size>& sizes = index.facts().sizes;

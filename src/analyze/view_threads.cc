@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/cell_rows.h"
 #include "analyze/numbers.h"
 #include "analyze/small_numbers.h"
 #include "analyze/view.h"
@@ -83,11 +84,16 @@ class ThreadsView : public View, public HeapObserver {
       group_of[i] = at[site];
     }
 
+    std::vector<uint32_t> maker_of(group_of);
+    for (uint32_t& group : maker_of)
+      if (group != kNobody) group = static_cast<uint32_t>(groups[group].maker);
+    std::optional<IndexSums::CutSizes> cut =
+        cut_classes(from.index, min_size_, max_size_, &group_of);
     IndexSums::Wanted wanted = IndexSums::all();
     wanted[IndexSums::kTemporary] = wanted[IndexSums::kPeakBytes] = false;
     IndexSums::Amounts sums;
     if (!from.sums.sum(from.query.selection, from.window, from.steps, wanted,
-                       {group_of, groups.size()}, &sums))
+                       {group_of, groups.size(), cut ? &*cut : nullptr}, &sums))
       return false;
     for (size_t i = 0; i < groups.size(); ++i) {
       const Maker& maker = makers[groups[i].maker];
@@ -122,13 +128,12 @@ class ThreadsView : public View, public HeapObserver {
     };
     Half halves[2];
     for (Half& half : halves) half.own.resize(makers.size());
-    std::vector<uint32_t> maker_of(group_of);
-    for (uint32_t& group : maker_of)
-      if (group != kNobody) group = static_cast<uint32_t>(groups[group].maker);
+    IndexedWindow::Sizes sizes[2] = {IndexedWindow::Sizes(from), IndexedWindow::Sizes(from)};
     bool good = with_small_numbers(maker_of, makers.size(), [&]<typename N>(const N& small) {
       return from.index.for_each_ended_in_two(from.steps, [&](size_t half, const IndexLife& life) {
         size_t maker = small[life.cell];
-        if (maker == N::kNobody || !(life.roles & IndexLife::kFreed)) return;
+        if (maker == N::kNobody || !(life.roles & IndexLife::kFreed) || !sizes[half].has(life))
+          return;
         Freed& freed =
             life.by_maker ? halves[half].own[maker] : halves[half].others[{maker, life.freer}];
         freed += {life.blocks, life.bytes};
@@ -140,7 +145,7 @@ class ThreadsView : public View, public HeapObserver {
       for (const auto& [key, freed] : half.others)
         add(makers[key.first].image, makers[key.first].thread, key.second, freed);
     }
-    return good;
+    return good && sizes[0].knows() && sizes[1].knows();
   }
 
   Answer answer(Reading* reading, const Query& query) override {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "analyze/cell_rows.h"
 #include "analyze/numbers.h"
 #include "analyze/view.h"
 #include "symbols/name_rules.h"
@@ -122,6 +123,15 @@ CellSites::CellSites(std::shared_ptr<const CellSites> all, const std::vector<boo
     : all_(std::move(all)), site_of_cell_(all_->site_of_cell_) {
   for (size_t i = 0; i < site_of_cell_.size(); ++i)
     if (!asked[i]) site_of_cell_[i] = kNobody;
+}
+
+IndexedWindow::Sizes::Sizes(const IndexedWindow& window)
+    : least_(window.query.tally.min_size), most_(window.query.tally.max_size) {
+  std::vector<uint32_t> cells(window.index.cells().size(), 0);
+  std::optional<IndexSums::CutSizes> cut = cut_classes(window.index, least_, most_, &cells);
+  cuts_ = cut.has_value();
+  if (!cut) return;
+  for (uint32_t row : cut->row_of_cell) is_cut_.push_back(row != IndexSums::kNobody);
 }
 
 TimeSlices::TimeSlices(const Window& window, const trace::Overview& overview, size_t count)
