@@ -135,7 +135,9 @@ def compare(page, report, words):
     """Every number of flame graph, functions and sites, with a report's of the same question."""
     metric = words["metric"]
     what = f"{words}"
-    options = ("--metric", metric)
+    options = ("--metric", {"leaked": "live"}.get(metric, metric))
+    # Of what leaked in a range nothing else is known than what is left.
+    has_peak = metric != "cpu" and not (metric == "leaked" and "from" in words)
     tree = flame_tree(*page.columns("api/flame", words))
     wanted = report_tree(report(words, *options, "--tree")["tree"])
     same(f"flame {what}", tree, wanted)
@@ -171,20 +173,40 @@ def compare(page, report, words):
             name = ((names["full"][i] or names["name"][i], names["file"][i], names["line"][i],
                      names["module"][i]) if by == "site" else names["name"][i])
             found[name] += int(columns["value"][i])
-            if of_blocks:
+            if has_peak:
                 found[name, "peak"] += int(columns["peak"][i])
             found[name, "stacks"] += int(columns["stacks"][i])
         for row in report(words, *options, "--by", by)[by + "s"]:
             name = ((row["function"], row["file"] or "", row["line"] or 0, row["module"] or "")
                     if by == "site" else row[key])
-            wanted[name] += row[{"peak": "peak_bytes", "live": "live_bytes",
+            wanted[name] += row[{"peak": "peak_bytes", "live": "live_bytes", "leaked": "live_bytes",
                                  "allocated": "allocated_bytes", "calls": "calls"}.get(
                                      metric, metric)]
-            if of_blocks:
+            if has_peak:
                 wanted[name, "peak"] += row["peak_bytes"]
             wanted[name, "stacks"] += row["stacks"]
         same(f"{by} {what}", dict(found), dict(wanted))
     return len(tree)
+
+
+def compare_blocks(page, words):
+    """The blocks of the heaviest sites, from the index and from all events."""
+    words = {word: value for word, value in words.items() if word != "metric"}
+    head, columns = page.columns("api/sites", {**words, "metric": "allocated", "by": "site"})
+    for site in columns["id"][:3]:
+        told, merged = [], False
+        for each in "01":
+            head, bars = page.columns("api/blocks", {**words, "site": str(site), "each": each})
+            same(f"bars of site {site} {words}", sum(bars["stands_for"]), head["blocks"])
+            of = collections.Counter({
+                "blocks": head["blocks"], "first": min(bars["born"], default=0), "last": max(bars["died"], default=0),
+                "bytes": round(sum(s * n for s, n in zip(bars["size"], bars["stands_for"])))})
+            merged |= head["bars"] != head["blocks"]
+            of.update(zip(bars["born"], bars["died"], bars["size"], bars["thread"]))
+            told.append(of)
+        if merged:  # Each has others together.
+            told = [{key: of[key] for key in ("blocks", "bytes", "first", "last")} for of in told]
+        same(f"the blocks of site {site} {words}", dict(told[0]), dict(told[1]))
 
 
 def compare_detail(page, words, processes):
@@ -271,6 +293,8 @@ def main():
             words = dict(word.split("=", 1) for word in shlex.split(question))
             cells += compare_answers(page, malloscope, trace, words)
             compare_detail(page, words, len(info["processes"]))
+            if words.get("metric") != "cpu":
+                compare_blocks(page, words)
             for metric in [words["metric"]] if "metric" in words else METRICS:
                 nodes += compare(page, report, {**words, "metric": metric})
                 asked += 1

@@ -10,20 +10,25 @@ agree() { # TRACE QUESTION...
 
 record threads.mscope "$programs/handover" 20000 >/dev/null || fail "exit $?"
 agree threads.mscope "" "metric=allocated from=10% to=60%" "metric=live to=33.3%" \
-  "metric=allocated thread=handover" "metric=peak min_size=64" "metric=allocated max_size=100"
+  "metric=allocated thread=handover" "metric=peak min_size=64" "metric=allocated max_size=100" \
+  "metric=overhead" "metric=overhead from=20% to=70% min_size=20 max_size=500" "metric=leaked from=20% to=70%" \
+  "metric=lifetime from=10% to=60% thread=handover" "metric=temporary from=15% to=85% max_size=50"
 record phases.mscope "$programs/phased" 5000 >/dev/null || fail "exit $?"
 agree phases.mscope "metric=peak" "metric=allocated phase=event" "metric=live phase=^load$" "metric=allocated phase=first from=10% to=90%" \
-  "metric=allocated phase=others thread=phased min_size=64" "metric=calls phase=nowhere" "metric=lifetime phase=event"
+  "metric=allocated phase=others thread=phased min_size=64" "metric=calls phase=nowhere" "metric=lifetime phase=event" \
+  "metric=lifetime phase=event from=20% min_size=100" "metric=overhead phase=load to=80%" "metric=leaked phase=event from=10%"
 record python.mscope python3 -c 'import json; x = [json.loads("[1, {\"a\": [2.5]}]") for _ in range(3000)]' ||
   fail "exit $?"
 agree python.mscope "metric=peak" "metric=allocated where='json or dict -Parser'" \
   "metric=live where='not /^_?Py/'" "metric=allocated hide=Eval" "metric=allocated hide=." "metric=peak under=PyImport" \
   "metric=peak module=libc" "metric=temporary from=50%" "metric=live from=20% to=60% min_size=64 max_size=255" "metric=peak from=12.5% to=77.7%" \
-  "metric=lifetime" "metric=peak to=12ms"
+  "metric=lifetime" "metric=peak to=12ms" "metric=lifetime from=12.5% to=60% min_size=100" "metric=overhead where=json from=20%" \
+  "metric=peak from=20% to=80% min_size=100 max_size=1000 where='not dict'" "metric=leaked from=30% to=90% max_size=77"
 "$malloscope" run --quiet --sample 2K -o sampled.mscope -- python3 -c 'import json; x = [json.loads("[1, {\"a\": [2.5]}]") for _ in range(3000)]' ||
   fail "exit $?"
 agree sampled.mscope "metric=peak" "metric=allocated from=10% to=60%" "metric=live to=33.3%" "metric=temporary from=50%" "metric=lifetime" \
-  "metric=allocated min_size=64" "metric=calls where=Py"
+  "metric=allocated min_size=64" "metric=calls where=Py" "metric=overhead from=10% to=90%" "metric=leaked from=30% min_size=100" \
+  "metric=peak from=20% to=80% min_size=100"
 "$malloscope" run --quiet --cpu -o cpu.mscope -- python3 -c 'import json, threading
 def work():
     for _ in range(60): json.loads(json.dumps(list(range(9000))))
@@ -40,7 +45,8 @@ record children.mscope sh -c 'perl -e "@a = map { {n => \$_} } 1..2000; select u
   fail "exit $?"
 pid=$(ask children.mscope 'processes[-1]["pid"]')
 agree children.mscope "metric=peak" "metric=peak process=$pid" "metric=live process=$pid to=90%" \
-  "metric=live from=20% to=80%" "metric=allocated from=50%"
+  "metric=live from=20% to=80%" "metric=allocated from=50%" "metric=overhead process=$pid from=20%" "metric=leaked from=20% to=80%" \
+  "metric=lifetime process=$pid min_size=50" "metric=peak process=$pid min_size=50 max_size=300 to=90%"
 
 # Of thousands of leaking stacks the page gets the heaviest, and of the others the sums of each site.
 echo '#include <regex>

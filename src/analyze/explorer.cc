@@ -447,21 +447,19 @@ bool Explorer::with_view(View* view, const QueryWords& words, const Query& query
   IndexedWindow from = {
       *index_, *sums_, *window, *steps, *reading_, query, index_->selected(tables, query.selection),
       {},      {}};
-  from.asked_cells = [&] {
+  if (!view->needs_rows()) {  // While the reading has all rows.
     AskedCells asked = asked_cells({words, query, Metric::kPeak});
-    std::vector<bool> cells;
     for (size_t i = 0; i < asked.rows.size(); ++i)
-      cells.push_back(asked.rows[i] != kNobody ||
-                      (asked.cut && asked.cut->row_of_cell[i] != kNobody));
-    return cells;
-  };
+      from.asked_cells.push_back(asked.rows[i] != kNobody ||
+                                 (asked.cut && asked.cut->row_of_cell[i] != kNobody));
+  }
   from.cell_sites = [&] {
     std::string key = frames_key(words);
     const auto* kept = cell_sites_.find(key);
     auto all = kept ? *kept
                     : cell_sites_.keep(key, std::make_shared<CellSites>(*index_, reading_.get(),
                                                                         about_frames(query)));
-    return std::make_shared<const CellSites>(std::move(all), from.asked_cells());
+    return std::make_shared<const CellSites>(std::move(all), from.asked_cells);
   };
   OtherAccounts others(reading_.get(), std::move(accounts));
   if (!view->restore(from)) return false;

@@ -87,9 +87,9 @@ struct IndexedWindow {
   Reading& reading;          // With the window's totals and rows.
   const Query& query;        // As View::prepare has it.
   std::vector<bool> images;  // Those that are selected, by id - 1.
-  std::function<std::shared_ptr<const CellSites>()> cell_sites;  // Of the query.
-  // Whether the query is about a cell, as far as its size class tells.
-  std::function<std::vector<bool>()> asked_cells;
+  // By cell, whether the query is about it, as far as its size class tells; and the sites of these.
+  std::vector<bool> asked_cells;
+  std::function<std::shared_ptr<const CellSites>()> cell_sites;
 
   // Sizes that are asked for, of lives: where they cut size classes, each life's own size tells.
   class Sizes {

@@ -212,13 +212,13 @@ class SizesView : public View, public HeapObserver {
     for (size_t i = 1; i < slices_.count(); ++i)
       if (index.facts().steps[index.facts().times.step_of(slices_.begin(i)) - 1].mixed)
         return false;
-    const std::vector<bool> counts = from.asked_cells();
     restored_.emplace();
-    return restore_exact(from, counts) && restore_slices(from, counts);
+    return restore_exact(from) && restore_slices(from);
   }
 
   // Each cell as if all its blocks had the usual size; then what has another is moved there.
-  bool restore_exact(const IndexedWindow& from, const std::vector<bool>& counts) {
+  bool restore_exact(const IndexedWindow& from) {
+    const std::vector<bool>& counts = from.asked_cells;
     const std::vector<IndexCell>& cells = from.index.cells();
     std::map<std::pair<ImageId, uint64_t>, uint32_t> known;
     std::vector<uint64_t> size_of_row;
@@ -271,9 +271,9 @@ class SizesView : public View, public HeapObserver {
   }
 
   // What happened to cells in a step, and what of it is of which size, both added up.
-  bool restore_slices(const IndexedWindow& from, const std::vector<bool>& counts) {
+  bool restore_slices(const IndexedWindow& from) {
     std::vector<uint32_t> one_row;
-    for (bool cell : counts) one_row.push_back(cell ? 0 : IndexSums::kNobody);
+    for (bool cell : from.asked_cells) one_row.push_back(cell ? 0 : IndexSums::kNobody);
     std::optional<IndexSums::CutSizes> cut =
         cut_classes(from.index, min_size_, max_size_, &one_row);
     const IndexSums::Rows rows = {one_row, 1, cut ? &*cut : nullptr};

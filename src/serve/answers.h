@@ -85,7 +85,8 @@ struct BlocksQuestion {
   analyze::NamedFrame site;
   analyze::Query query;
   BlockFilter filter;
-  bool each = false;  // Whether each block is to be told apart, however long that takes.
+  // Whether each block is to be told apart, however long that takes. Nothing: if it does not.
+  std::optional<bool> each;
 };
 Result<BlocksQuestion> blocks_question(const Context& context, const Parameters& parameters);
 // From the index, with the explorer; nothing: it does not know, or all events are read soon.

@@ -74,7 +74,7 @@ Result<BlocksQuestion> blocks_question(const Context& context, const Parameters&
   asked.filter = block_filter(context, *question, [&](size_t row) {
     return groups->group_of_row[row] == *site && meant[row];
   });
-  asked.each = word(parameters, "each") == "1";
+  if (std::string each = word(parameters, "each"); !each.empty()) asked.each = each == "1";
   asked.query = question->query;
   asked.query.frames = {};
   asked.query.tally = {};
@@ -134,7 +134,7 @@ std::optional<std::string> indexed_blocks_answer(const Context& context,
   using Cells = analyze::SiteBlocks::Cells;
   Explorer& explorer = context.explorer;
   const analyze::Index* index = explorer.index();
-  if (asked.each || !index || index->facts().events <= kFewEvents) return std::nullopt;
+  if (!index || asked.each.value_or(index->facts().events <= kFewEvents)) return std::nullopt;
   std::optional<analyze::Index::Steps> steps = explorer.parting_steps_of(asked.query);
   if (!steps) return std::nullopt;
   Jobs::Running job(&context.jobs, "looking for the blocks of a site", context.asked);
