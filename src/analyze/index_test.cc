@@ -995,6 +995,31 @@ TEST(Index, DamagedAnywhereGivesTheSameAnswerOrNone) {
   TallyOptions leaking;
   leaking.only_made_in_window = leaking.details = true;
   std::string leaks = told_of_leaks(*direct(recording, {}, window, leaking));
+  // What takes other parts of the file: lifetimes, overhead, odd sizes, single blocks.
+  TallyOptions odd;
+  odd.min_size = 30, odd.max_size = 700;
+  auto tell_others = [&](Index* index) -> std::optional<std::string> {
+    std::optional<Index::Steps> steps = index->parting_steps_of(window);
+    if (!steps || index->selected(recording.tables, {}).empty()) return std::nullopt;
+    CellRows rows(*index, recording.tables, {}, odd);
+    IndexSums sums(index, 0);
+    std::vector<uint64_t> ticks, overhead;
+    IndexSums::Amounts amounts;
+    SiteBlocks blocks({}, 1000);
+    SiteBlocks::Cells cells = {std::vector(index->cells().size(), SiteBlocks::Cells::kAll), 0,
+                               UINT64_MAX};
+    if (!sum_lifetimes(*index, recording.tables, window, *steps, rows.together(), &ticks) ||
+        !sum_overhead(*index, &sums, recording.tables, {}, window, *steps, rows.together(),
+                      &overhead) ||
+        !sums.sum({}, window, *steps, IndexSums::all(), rows.together(), &amounts) ||
+        !blocks.restore(*index, *steps, cells))
+      return std::nullopt;
+    std::string text = fmt::format("{}", blocks.blocks());
+    for (size_t i = 0; i < rows.rows.size(); ++i)
+      text += fmt::format(" {} {} {}", ticks[i], overhead[i], amounts[IndexSums::kPeakBytes][i]);
+    return text;
+  };
+  std::string others = *tell_others(open_index(file.path, kStamp, times).get());
   int removed = 0;
   auto ask = [&](const std::string& bytes) {
     std::ofstream(file.path, std::ios::binary | std::ios::trunc) << bytes;
@@ -1002,10 +1027,12 @@ TEST(Index, DamagedAnywhereGivesTheSameAnswerOrNone) {
     if (!index) return false;
     auto answer = index->answer(recording.tables, {}, window, {});
     auto left = index->leaks(recording.tables, {}, window, leaking);
+    std::optional<std::string> told_others = tell_others(index.get());
     removed += !std::filesystem::exists(file.path);
+    EXPECT_EQ(told_others.value_or(others), others);
     EXPECT_EQ(left ? told_of_leaks(*left) : leaks, leaks);
     EXPECT_EQ(answer ? told(*answer, recording.tables) : expected, expected);
-    return answer && left;
+    return answer && left && told_others;
   };
   ASSERT_TRUE(ask(whole));
   int refused = 0;
