@@ -175,6 +175,8 @@ def compare(page, report, words):
             found[name] += int(columns["value"][i])
             if has_peak:
                 found[name, "peak"] += int(columns["peak"][i])
+            if metric == "cpu":
+                found[name, "samples"] += int(columns["samples"][i])
             found[name, "stacks"] += int(columns["stacks"][i])
         for row in report(words, *options, "--by", by)[by + "s"]:
             name = ((row["function"], row["file"] or "", row["line"] or 0, row["module"] or "")
@@ -184,6 +186,8 @@ def compare(page, report, words):
                                      metric, metric)]
             if has_peak:
                 wanted[name, "peak"] += row["peak_bytes"]
+            if metric == "cpu":
+                wanted[name, "samples"] += row["samples"]
             wanted[name, "stacks"] += row["stacks"]
         same(f"{by} {what}", dict(found), dict(wanted))
     return len(tree)

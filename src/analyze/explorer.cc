@@ -115,6 +115,7 @@ Amounts sum_of(const Explorer::Amounted& amounts, Metric metric) {
   for (size_t part = 0; part < IndexSums::kAmounts; ++part)
     for (uint64_t amount : amounts.counted[part]) part_of(sum, part) += amount;
   for (uint64_t amount : amounts.timed) timed_part(sum, metric) += amount;
+  for (uint64_t samples : amounts.samples) sum.cpu_samples += samples;
   return sum;
 }
 
@@ -187,6 +188,7 @@ Amounts Explorer::Amounted::at(size_t row, Metric metric) const {
   for (size_t part = 0; part < IndexSums::kAmounts; ++part)
     if (!counted[part].empty()) part_of(amounts, part) = counted[part][row];
   if (!timed.empty()) timed_part(amounts, metric) = timed[row];
+  if (!samples.empty()) amounts.cpu_samples = samples[row];
   return amounts;
 }
 
@@ -278,6 +280,7 @@ void Explorer::make_room() {
   amounts_.clear();
   cell_sites_.clear();
   cell_rows_.clear();
+  folded_blocks_.clear();
 }
 
 bool Explorer::prepare() {
@@ -467,6 +470,27 @@ bool Explorer::with_view(View* view, const QueryWords& words, const Query& query
   return true;
 }
 
+uint64_t Explorer::blocks_of(const SiteBlocks::Cells& cells) {
+  if (blocks_of_cell_.empty()) {
+    blocks_of_cell_.resize(index_->cells().size());
+    if (IndexBlockReader* whole = index_->blocks().whole())
+      whole->for_each(index_->usual_sizes(), [&](const IndexEntry& entry) {
+        blocks_of_cell_[entry.cell] = entry.allocations + entry.reallocations;
+      });
+  }
+  uint64_t sum = 0;
+  for (size_t i = 0; i < cells.wants.size(); ++i)
+    if (cells.wants[i] != SiteBlocks::Cells::kNone) sum += blocks_of_cell_[i];
+  return sum;
+}
+
+std::shared_ptr<const SiteBlocks::Folded> Explorer::folded_blocks(const std::string& key,
+                                                                  const SiteBlocks::Cells& cells) {
+  if (const auto* kept = folded_blocks_.find(key)) return *kept;
+  auto folded = std::make_shared<const SiteBlocks::Folded>(*index_, cells);
+  return folded->ok() ? folded_blocks_.keep(key, folded) : nullptr;
+}
+
 template <typename Visit>
 void Explorer::for_each_selected(const Query& query, Visit&& visit) const {
   const trace::Tables& tables = reading_->tables();
@@ -500,8 +524,11 @@ bool Explorer::from_samples(const Question& question, Amounted* found) const {
   std::optional<Window> window = window_of_cpu(question.query);
   if (!window) return false;
   found->timed.resize(rows_.size());
+  found->samples.resize(rows_.size());
   for_each_selected(question.query, [&](uint32_t row, const CpuSamples::Sample& sample) {
-    if (CpuSamples::is_in(*window, sample.tick)) found->timed[row] += sample.nanoseconds;
+    if (!CpuSamples::is_in(*window, sample.tick)) return;
+    found->timed[row] += sample.nanoseconds;
+    ++found->samples[row];
   });
   return true;
 }
@@ -617,6 +644,7 @@ Result<Explorer::Amounting> Explorer::amounts(const Question& question, Wanted w
   };
   for (std::vector<uint64_t>& amounts : found->counted) keep_meant(&amounts);
   keep_meant(&found->timed);
+  keep_meant(&found->samples);
   found->total = sum_of(*found, question.metric);
   return amounts_.keep(key, std::move(found));
 }

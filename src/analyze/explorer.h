@@ -26,6 +26,7 @@
 #include "analyze/profile_views.h"
 #include "analyze/query_words.h"
 #include "analyze/reading.h"
+#include "analyze/site_blocks.h"
 #include "analyze/view.h"
 
 namespace malloscope::analyze {
@@ -54,11 +55,12 @@ class Explorer {
 
   // The amounts of each row that the question is about; of others nothing.
   struct Amounted {
-    IndexSums::Amounts counted;   // Those that were asked for.
-    std::vector<uint64_t> timed;  // Of a metric that no index tells: lifetime, CPU and the like.
-    Amounts total;                // Of those rows.
-    Amounts unfiltered;           // And with those whose stacks the filters leave out.
-    Peak peak;                    // Of all that is selected.
+    IndexSums::Amounts counted;     // Those that were asked for.
+    std::vector<uint64_t> timed;    // Of another metric: lifetime, CPU and the like.
+    std::vector<uint64_t> samples;  // Of CPU time.
+    Amounts total;                  // Of those rows.
+    Amounts unfiltered;             // And with those whose stacks the filters leave out.
+    Peak peak;                      // Of all that is selected.
 
     // What was not asked for is 0.
     Amounts at(size_t row, Metric metric) const;
@@ -164,6 +166,13 @@ class Explorer {
     std::optional<Window> window = window_in_index(query);
     return window ? index_->parting_steps_of(*window) : std::nullopt;
   }
+
+  // How many were made in all in these cells.
+  uint64_t blocks_of(const SiteBlocks::Cells& cells);
+  // The same cells' blocks again and again; `key` stands for the cells. Null: the index does not
+  // tell.
+  std::shared_ptr<const SiteBlocks::Folded> folded_blocks(const std::string& key,
+                                                          const SiteBlocks::Cells& cells);
 
   // Whether it is about blocks that were made in a range and are left at its end: nothing else is
   // known of these, such as how many were made in all.
@@ -284,6 +293,8 @@ class Explorer {
   Latest<Treeing> trees_{2};
   Latest<Grouping> groups_{8};
   Latest<std::shared_ptr<const CellSites>> cell_sites_{1};
+  Latest<std::shared_ptr<const SiteBlocks::Folded>> folded_blocks_{2};
+  std::vector<uint64_t> blocks_of_cell_;  // Once somebody asks.
   mutable std::mutex curves_mutex_;
   mutable Latest<std::shared_ptr<const IndexCurves>> curves_{6};
 };

@@ -211,36 +211,64 @@ bool SiteBlocks::restore(const Index& index, Index::Steps steps, const Cells& ce
   });
 }
 
+// The bar of a life, if it is wanted.
+class SiteBlocks::BarOf {
+ public:
+  BarOf(const Index& index, const Cells& cells, const Looks& looks)
+      : times_(index.facts().times), cells_(cells), looks_(looks) {}
+
+  MSCOPE_FAST bool operator()(const IndexLife& life, size_t number, BlockBar* bar) {
+    const Looks::Look& look = looks_.looks[number];
+    if (look.want == Cells::kNone || !(life.roles & IndexLife::kHeld)) return false;
+    if (look.want == Cells::kSome) {
+      knows &= !life.is_varied;
+      if (life.size() < cells_.min_size || life.size() > cells_.max_size) return false;
+    }
+    uint64_t born = times_.begin_of(life.born);
+    bar->born = born + life.first_birth;
+    bar->died = born + life.last_death;
+    bar->bytes = life.bytes;
+    bar->blocks = life.blocks;
+    bar->thread = look.thread;
+    bar->size_class = look.size_class;
+    bar->life_class = static_cast<uint8_t>(analyze::size_class(life.longest_ticks));
+    return true;
+  }
+  static void make_alive(BlockBar* bar) {
+    bar->died = BlockBar::kAlive;
+    bar->life_class = UINT8_MAX;
+  }
+
+  bool knows = true;
+
+ private:
+  const IndexTimes& times_;
+  const Cells& cells_;
+  const Looks& looks_;
+};
+
+static BarGrid grid_of(const Index& index, Index::Steps steps, size_t most_bars) {
+  const IndexTimes& times = index.facts().times;
+  const uint64_t from = std::max(times.begin_of(steps.first), times.cuts.front());
+  return BarGrid(from, std::max(times.begin_of(steps.last), from), most_bars * 4);
+}
+
 template <typename LookOf>
 bool SiteBlocks::restore(const Index& index, Index::Steps steps, const Cells& cells,
                          const Looks& looks, const LookOf& look_of) {
-  const IndexTimes& times = index.facts().times;
-  const uint64_t from = std::max(times.begin_of(steps.first), times.cuts.front());
-  const uint64_t to = std::max(times.begin_of(steps.last), from);
   // Each thread has its own.
   struct alignas(64) Half {
     BarGrid bars;
+    BarOf bar_of;
     uint64_t blocks = 0;
-    bool knows = true, is_coarse = false;
+    bool is_coarse = false;
   };
-  Half halves[2] = {{{from, to, most_bars_ * 4}}, {{from, to, most_bars_ * 4}}};
+  BarGrid grid = grid_of(index, steps, most_bars_);
+  Half halves[2] = {{grid, BarOf(index, cells, looks)}, {grid, BarOf(index, cells, looks)}};
   auto add = [&](Half& half, const IndexLife& life, bool alive) {
-    const Looks::Look& look = looks.looks[look_of[life.cell]];
-    if (look.want == Cells::kNone || !(life.roles & IndexLife::kHeld)) return;
-    if (look.want == Cells::kSome) {
-      half.knows &= !life.is_varied;
-      if (life.size() < cells.min_size || life.size() > cells.max_size) return;
-    }
     BlockBar bar;
-    uint64_t born = times.begin_of(life.born);
-    bar.born = born + life.first_birth;
-    bar.died = alive ? BlockBar::kAlive : born + life.last_death;
-    bar.bytes = life.bytes;
-    bar.blocks = life.blocks;
-    bar.thread = look.thread;
-    bar.size_class = look.size_class;
-    bar.life_class =
-        alive ? UINT8_MAX : static_cast<uint8_t>(analyze::size_class(life.longest_ticks));
+    if (!half.bar_of(life, look_of[life.cell], &bar)) return;
+    if (alive) BarOf::make_alive(&bar);
     half.bars.add(bar);
     half.blocks += life.blocks;
     half.is_coarse |= life.blocks > 1;
@@ -252,10 +280,89 @@ bool SiteBlocks::restore(const Index& index, Index::Steps steps, const Cells& ce
   for (Half& half : halves) {
     half.bars.take(&bars_);
     blocks_ += half.blocks;
-    good &= half.knows;
+    good &= half.bar_of.knows;
     is_coarse_ |= half.is_coarse;
   }
   return good;
+}
+
+SiteBlocks::Folded::Folded(const Index& index, const Cells& cells) {
+  const Looks looks(index, cells);
+  ok_ = with_small_numbers(looks.of_cell, looks.looks.size(),
+                           [&](const auto& look_of) { return fold(index, cells, looks, look_of); });
+}
+
+template <typename LookOf>
+bool SiteBlocks::Folded::fold(const Index& index, const Cells& cells, const Looks& looks,
+                              const LookOf& look_of) {
+  // Those that ended in one step, by what they have in common: a small table for each step.
+  struct alignas(64) Half {
+    BarOf bar_of;
+    std::vector<Entry> entries;
+    std::vector<uint32_t> places;  // Open addressing: number + 1.
+    size_t first = 0;              // Of the step.
+
+    void begin_step() {
+      first = entries.size();
+      std::ranges::fill(places, 0);
+    }
+    MSCOPE_FAST void add(uint32_t born, uint32_t ended, const BlockBar& bar) {
+      uint64_t key = uint64_t{born} << 16 | uint64_t{bar.life_class} << 8 | bar.size_class;
+      size_t at = key * 0x9e3779b97f4a7c15 >> 40 & (places.size() - 1);
+      for (; places[at] != 0; at = (at + 1) & (places.size() - 1)) {
+        Entry& entry = entries[first + places[at] - 1];
+        if (entry.born == born && entry.bar.life_class == bar.life_class &&
+            entry.bar.size_class == bar.size_class)
+          return merge(bar, &entry.bar);
+      }
+      entries.push_back({born, ended, bar});
+      places[at] = static_cast<uint32_t>(entries.size() - first);
+      if ((entries.size() - first) * 2 > places.size()) grow();
+    }
+    void grow() {
+      std::vector<Entry> again(entries.begin() + static_cast<ptrdiff_t>(first), entries.end());
+      places.assign(places.size() * 4, 0);
+      entries.resize(first);
+      for (const Entry& entry : again) add(entry.born, entry.ended, entry.bar);
+    }
+  };
+  Half halves[2] = {{BarOf(index, cells, looks), {}, std::vector<uint32_t>(1024)},
+                    {BarOf(index, cells, looks), {}, std::vector<uint32_t>(1024)}};
+  auto add = [&](Half& half, uint32_t ended, const IndexLife& life) {
+    BlockBar bar;
+    if (!half.bar_of(life, look_of[life.cell], &bar)) return;
+    if (ended == IndexTimes::kSteps) BarOf::make_alive(&bar);
+    half.add(life.born, ended, bar);
+  };
+  bool good = index.in_two({}, [&](size_t i, IndexBlocks* blocks, uint32_t first, uint32_t end) {
+    for (uint32_t step = first; step < end; ++step) {
+      halves[i].begin_step();
+      if (!index.for_each_born_ended(blocks, step, step + 1,
+                                     [&](const IndexLife& life) { add(halves[i], step, life); }))
+        return false;
+    }
+    return true;
+  });
+  halves[1].begin_step();
+  good = good && index.for_each_live(IndexTimes::kSteps - 1, [&](const IndexLife& life) {
+    add(halves[1], IndexTimes::kSteps, life);
+  });
+  entries_ = std::move(halves[0].entries);
+  entries_.insert(entries_.end(), halves[1].entries.begin(), halves[1].entries.end());
+  return good && halves[0].bar_of.knows && halves[1].bar_of.knows;
+}
+
+void SiteBlocks::restore(const Folded& folded, const Index& index, Index::Steps steps) {
+  BarGrid bars = grid_of(index, steps, most_bars_);
+  for (const Folded::Entry& entry : folded.entries_) {
+    if (entry.ended < steps.first || entry.born > steps.last) continue;
+    BlockBar bar = entry.bar;
+    if (entry.ended > steps.last) BarOf::make_alive(&bar);
+    bars.add(bar);
+    blocks_ += bar.blocks;
+    is_coarse_ |= bar.blocks > 1;
+  }
+  bars.take(&bars_);
 }
 
 std::vector<BlockBar> SiteBlocks::take() {

@@ -57,6 +57,10 @@ class SiteBlocks : public HeapObserver {
     uint64_t min_size = 0, max_size = UINT64_MAX;
   };
   bool restore(const Index& index, Index::Steps steps, const Cells& cells);
+  // The same of very many, from what is kept of them. Those of a kind that were born in the same
+  // step and ended in the same are one.
+  class Folded;
+  void restore(const Folded& folded, const Index& index, Index::Steps steps);
   bool is_coarse() const { return is_coarse_; }
 
  private:
@@ -64,6 +68,7 @@ class SiteBlocks : public HeapObserver {
   void thin(size_t most);
   uint64_t highest_waste(size_t pairs) const;
   struct Looks;
+  class BarOf;
   template <typename LookOf>
   bool restore(const Index& index, Index::Steps steps, const Cells& cells, const Looks& looks,
                const LookOf& look_of);
@@ -73,6 +78,27 @@ class SiteBlocks : public HeapObserver {
   uint64_t blocks_ = 0;
   bool is_coarse_ = false;
   std::vector<BlockBar> bars_;
+};
+
+// The blocks of an index's cells over the whole recording, for whoever asks about one range after
+// the other.
+class SiteBlocks::Folded {
+ public:
+  Folded(const Index& index, const Cells& cells);
+  // False: the index does not tell.
+  bool ok() const { return ok_; }
+
+ private:
+  friend class SiteBlocks;
+  struct Entry {
+    uint32_t born = 0, ended = 0;  // The steps; IndexTimes::kSteps: it never ended.
+    BlockBar bar;
+  };
+  template <typename LookOf>
+  bool fold(const Index& index, const Cells& cells, const Looks& looks, const LookOf& look_of);
+
+  std::vector<Entry> entries_;
+  bool ok_ = false;
 };
 
 }  // namespace malloscope::analyze

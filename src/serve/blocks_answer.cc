@@ -74,6 +74,9 @@ Result<BlocksQuestion> blocks_question(const Context& context, const Parameters&
   asked.filter = block_filter(context, *question, [&](size_t row) {
     return groups->group_of_row[row] == *site && meant[row];
   });
+  for (const auto& [parameter, value] : parameters)
+    if (parameter != "from" && parameter != "to" && parameter != "asked")
+      asked.cells_key += parameter + '\0' + value + '\0';
   if (std::string each = word(parameters, "each"); !each.empty()) asked.each = each == "1";
   asked.query = question->query;
   asked.query.frames = {};
@@ -149,7 +152,17 @@ std::optional<std::string> indexed_blocks_answer(const Context& context,
     cells.wants.push_back(!counts || !some ? Cells::kNone : all ? Cells::kAll : Cells::kSome);
   }
   analyze::SiteBlocks blocks({}, kMostBars);
-  if (!blocks.restore(*index, *steps, cells)) return std::nullopt;
+  // Beyond so many it is worth keeping what they come to in each step, which then are short.
+  constexpr uint64_t kManyBlocks = 4'000'000;
+  uint64_t share =
+      (steps->last - steps->first + 1) * explorer.blocks_of(cells) / analyze::IndexTimes::kSteps;
+  if (share > kManyBlocks) {
+    auto folded = explorer.folded_blocks(asked.cells_key, cells);
+    if (!folded) return std::nullopt;
+    blocks.restore(*folded, *index, *steps);
+  } else if (!blocks.restore(*index, *steps, cells)) {
+    return std::nullopt;
+  }
   return blocks_columns(context, asked, &blocks);
 }
 

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "analyze/index_curves.h"
 #include "analyze/view.h"
@@ -23,6 +25,28 @@ using analyze::By;
 using analyze::Explorer;
 
 constexpr size_t kMostRows = 2'000, kMostStacks = 50, kSparks = 64;
+
+// Puts together stacks whose frames are the same as they are shown.
+template <typename FramesOf, typename Stack>
+void merge_alike(FramesOf&& frames_of, std::vector<Stack>* stacks) {
+  std::unordered_map<std::string, size_t> known;
+  std::vector<Stack> merged;
+  for (const Stack& stack : *stacks) {
+    std::string key;
+    for (const analyze::NamedFrame& frame : frames_of(stack.row))
+      for (const std::string& part : {frame.full.empty() ? frame.function : frame.full,
+                                      frame.module, frame.file, std::to_string(frame.line)})
+        key += part + '\0';
+    auto [place, fresh] = known.try_emplace(std::move(key), merged.size());
+    if (fresh) {
+      merged.push_back(stack);
+      continue;
+    }
+    merged[place->second].amounts += stack.amounts;
+    merged[place->second].value += stack.value;
+  }
+  *stacks = std::move(merged);
+}
 
 }  // namespace
 
@@ -51,6 +75,7 @@ Result<std::string> sites_answer(const Context& context, const Parameters& param
   using Row = Listed::Row;
   column("value", [&](const Row& r) { return value(r.amounts, question->metric); });
   bool of_blocks = question->metric != analyze::Metric::kCpu;
+  if (!of_blocks) column("samples", [](const Row& r) { return r.amounts.cpu_samples; });
   bool of_all_blocks = of_blocks && !Explorer::is_about_left(*question);
   if (of_all_blocks) {
     column("allocations", [](const Row& r) { return r.amounts.allocations; });
@@ -75,6 +100,7 @@ Result<std::string> sites_answer(const Context& context, const Parameters& param
     json->member("rows", listed->rows.size());
     json->member("left_out", left_out);
     json->member("total", value(listed->total, question->metric));
+    if (!of_blocks) json->member("samples", listed->total.cpu_samples);
     if (of_blocks) {
       json->key("totals").begin_object();
       json->member("live_bytes", listed->total.live_bytes);
@@ -180,28 +206,43 @@ Result<std::string> stacks_answer(const Context& context, const Parameters& para
       Amounts of = (*amounts)->at(row, question->metric);
       return of.allocations > 0 || of.reallocations > 0 || of.live_blocks > 0;
     });
-  size_t kept = std::min(rows.size(), kMostStacks);
-  std::ranges::partial_sort(rows, rows.begin() + static_cast<ptrdiff_t>(kept),
-                            [&](uint32_t a, uint32_t b) {
-                              return amount(a) != amount(b) ? amount(a) > amount(b) : a < b;
+  analyze::Query shown = question->query;
+  shown.threads.clear();
+  shown.phases.clear();
+  analyze::SiteIndex names(&explorer.reading(), shown);
+  auto frames_of = [&](uint32_t row) {
+    const Explorer::RowId& id = explorer.rows()[row];
+    return names.stack(id.image, id.stack, analyze::StrandId::kNone);
+  };
+  struct Stack {
+    uint32_t row;
+    Amounts amounts;
+    uint64_t value;
+  };
+  std::vector<Stack> stacks;
+  for (uint32_t row : rows)
+    stacks.push_back({row, (*amounts)->at(row, question->metric), amount(row)});
+  // Of CPU time, each address within a line that was met is a stack of its own: here they are one.
+  if (question->metric == analyze::Metric::kCpu) merge_alike(frames_of, &stacks);
+  size_t kept = std::min(stacks.size(), kMostStacks);
+  std::ranges::partial_sort(stacks, stacks.begin() + static_cast<ptrdiff_t>(kept),
+                            [](const Stack& a, const Stack& b) {
+                              return a.value != b.value ? a.value > b.value : a.row < b.row;
                             });
 
   output::StringSink sink;
   output::JsonWriter json(&sink);
   json.begin_object();
   write_metric_members(question->metric, &json);
-  json.member("left_out", rows.size() - kept);
+  json.member("left_out", stacks.size() - kept);
   json.key("stacks").begin_array();
-  analyze::Query shown = question->query;
-  shown.threads.clear();
-  shown.phases.clear();
-  analyze::SiteIndex names(&explorer.reading(), shown);
   for (size_t i = 0; i < kept; ++i) {
-    const Explorer::RowId& id = explorer.rows()[rows[i]];
-    Amounts of = (*amounts)->at(rows[i], question->metric);
+    const Amounts& of = stacks[i].amounts;
     json.begin_object();
-    json.member("value", amount(rows[i]));
-    if (question->metric != analyze::Metric::kCpu) {
+    json.member("value", stacks[i].value);
+    if (question->metric == analyze::Metric::kCpu) {
+      json.member("samples", of.cpu_samples);
+    } else {
       json.member("live", of.live_bytes);
       if (!Explorer::is_about_left(*question)) {
         json.member("allocations", of.allocations);
@@ -210,7 +251,7 @@ Result<std::string> stacks_answer(const Context& context, const Parameters& para
       }
     }
     json.key("frames");
-    write_stack(names.stack(id.image, id.stack, analyze::StrandId::kNone), &json);
+    write_stack(frames_of(stacks[i].row), &json);
     json.end();
   }
   json.end();

@@ -41,6 +41,7 @@ const columns = [
   [/^temporary$/, "temporary", count],
   [/^stacks$/, "stacks", count],
   [/^CPU$/, "cpu", duration],
+  [/^samples$/, "samples", count],
 ];
 const columnOf = (head) => columns.find(([title]) => title.test(head));
 
@@ -57,7 +58,7 @@ function asWords(row, heads, name) {
 // Every row of a table is a row of the report, with each of its figures, and none is missing.
 export function sameRows(what, found, wanted, by = "site") {
   const heads = Object.keys(found[0] ?? {}).filter(columnOf);
-  const fewest = heads.includes("CPU") ? 2 : by === "peak" ? 4 : 6;
+  const fewest = heads.includes("CPU") ? 3 : by === "peak" ? 4 : 6;
   check(`${what}: figures beside each site`, heads.length >= fewest);
   const key = by === "peak" ? "site" : by;
   const on = found.map((row) => [...heads.map((head) => row[head]), row[key]].join(" | "));

@@ -171,6 +171,7 @@ export const siteNumbers = [
   "live_blocks",
   "peak",
   "temporary",
+  "samples",
   "stacks",
 ] as const;
 
@@ -203,7 +204,7 @@ export interface Frame {
 }
 
 export interface Stacks {
-  stacks: { value: number; allocations?: number; live?: number; peak?: number; frames: Frame[] }[];
+  stacks: { value: number; samples?: number; allocations?: number; live?: number; peak?: number; frames: Frame[] }[];
   left_out?: number;
 }
 

@@ -184,6 +184,7 @@ export function SiteTable({
       add("reallocations", "reallocs", "count", "Blocks that were made larger or smaller: their bytes count as allocated", 2);
     if (asked !== "temporary")
       add("temporary", "temporary", "count", "Freed before the thread's next allocation", 3);
+    add("samples", "samples", "count", `How often it was seen at work${within}: the more, the better the estimate`, 5);
     add("stacks", "stacks", "count", "Ways that lead here", 1);
     return list;
   }, [sites, by, value, all, sparks, busy, state.from, state.to]);

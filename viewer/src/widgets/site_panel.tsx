@@ -135,6 +135,7 @@ function OneStack({
   open: boolean;
 }) {
   const facts = [
+    stack.samples !== undefined ? countText(stack.samples, "sample", "samples") : "",
     stack.allocations !== undefined ? countText(stack.allocations, "allocation", "allocations") : "",
     stack.peak !== undefined ? `${bytesText(stack.peak)} ${peak}` : "",
     // Of what leaked in a range it is the amount itself, and not all that is live.
