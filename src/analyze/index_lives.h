@@ -58,7 +58,9 @@ struct IndexLife {
   uint64_t longest_ticks = 0;  // All of them belong into one step of a LogHistogram.
   uint64_t ticks = 0;          // Lived by all of them together.
 
-  uint64_t size() const { return bytes / blocks; }  // On average, if it is_varied.
+  uint64_t size() const {
+    return blocks == 1 ? bytes : bytes / blocks;
+  }  // On average, if it is_varied.
 };
 
 // Blocks of a step, or those that never ended, which is step kSteps.

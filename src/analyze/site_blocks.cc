@@ -6,6 +6,7 @@
 #include <compare>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "analyze/small_numbers.h"
 #include "analyze/tally.h"
@@ -177,29 +178,31 @@ class BarGrid {
 
 }  // namespace
 
-// What bars of a cell have in common: few cells differ in it.
+// What bars of a cell have in common: few cells differ in it. Number 0 is that of cells which are
+// not wanted.
 struct SiteBlocks::Looks {
   struct Look {
     Cells::Want want;
-    uint8_t size_class;
     ThreadId thread;
     auto operator<=>(const Look&) const = default;
   };
-  std::vector<Look> looks = {{Cells::kNone, 0, ThreadId::kNone}};
+  std::vector<Look> looks = {{Cells::kNone, ThreadId::kNone}};
   std::vector<uint32_t> of_cell;
 
-  Looks(const Index& index, const Cells& cells) {
+  Looks(const Index& index, const Cells& cells) : of_cell(cells.wants.size()) {
     std::map<Look, uint32_t> known;
+    Look last = looks[0];
+    uint32_t number = 0;
     for (size_t i = 0; i < cells.wants.size(); ++i) {
-      if (cells.wants[i] == Cells::kNone) {
-        of_cell.push_back(0);
-        continue;
+      if (cells.wants[i] == Cells::kNone) continue;
+      Look look = {cells.wants[i], thread_of(index.cells()[i].strand)};
+      if (look != last) {
+        last = look;
+        auto [place, fresh] = known.try_emplace(look, static_cast<uint32_t>(looks.size()));
+        if (fresh) looks.push_back(look);
+        number = place->second;
       }
-      const IndexCell& cell = index.cells()[i];
-      Look look = {cells.wants[i], static_cast<uint8_t>(cell.size_class), thread_of(cell.strand)};
-      auto [place, fresh] = known.try_emplace(look, static_cast<uint32_t>(looks.size()));
-      if (fresh) looks.push_back(look);
-      of_cell.push_back(place->second);
+      of_cell[i] = number;
     }
   }
 };
@@ -230,7 +233,7 @@ class SiteBlocks::BarOf {
     bar->bytes = life.bytes;
     bar->blocks = life.blocks;
     bar->thread = look.thread;
-    bar->size_class = look.size_class;
+    bar->size_class = static_cast<uint8_t>(analyze::size_class(life.size()));
     bar->life_class = static_cast<uint8_t>(analyze::size_class(life.longest_ticks));
     return true;
   }
@@ -292,64 +295,113 @@ SiteBlocks::Folded::Folded(const Index& index, const Cells& cells) {
                            [&](const auto& look_of) { return fold(index, cells, looks, look_of); });
 }
 
+// Lives that ended in one step, put together: those that were born in the same, lived about as long
+// and look the same.
+class SiteBlocks::StepFold {
+ public:
+  StepFold(const Index& index, const Cells& cells, const Looks& looks)
+      : times_(index.facts().times),
+        cells_(cells),
+        looks_(looks),
+        kinds_(looks.looks.size() * kLives * kClasses, kNoKind),
+        near_(kAges * kMostKinds) {}
+
+  // `look`: the number of the life's look, not that of kNone. `ended`: the step.
+  MSCOPE_FAST void add(const IndexLife& life, size_t look, uint32_t ended) {
+    if (!(life.roles & IndexLife::kHeld)) return;
+    if (looks_.looks[look].want == Cells::kSome) [[unlikely]] {
+      knows_ &= !life.is_varied;
+      if (life.size() < cells_.min_size || life.size() > cells_.max_size) return;
+    }
+    size_t length =
+        ended == IndexTimes::kSteps ? kLives - 1 : analyze::size_class(life.longest_ticks);
+    size_t size = analyze::size_class(life.size());
+    uint32_t& kind = kinds_[(look * kLives + length) * kClasses + size];
+    if (kind == kNoKind) [[unlikely]] {
+      kind = static_cast<uint32_t>(kind_list_.size());
+      kind_list_.push_back({look, length, size});
+    }
+    uint32_t age = ended - life.born;
+    uint32_t& place = age < kAges && kind < kMostKinds ? near_[age * kMostKinds + kind]
+                                                       : far_[uint64_t{life.born} << 32 | kind];
+    if (place == 0) [[unlikely]] {
+      sums_.push_back({life.born, kind});
+      place = static_cast<uint32_t>(sums_.size());
+    }
+    Sum& sum = sums_[place - 1];
+    sum.first = std::min(sum.first, life.first_birth);
+    sum.last = std::max(sum.last, life.last_death);
+    sum.bytes += life.bytes;
+    sum.blocks += life.blocks;
+  }
+
+  void finish_step(uint32_t ended, std::vector<Folded::Entry>* entries) {
+    for (const Sum& sum : sums_) {
+      auto [look, length, size] = kind_list_[sum.kind];
+      uint64_t born = times_.begin_of(sum.born);
+      BlockBar bar = {born + sum.first,
+                      born + sum.last,
+                      sum.bytes,
+                      sum.blocks,
+                      looks_.looks[look].thread,
+                      static_cast<uint8_t>(size),
+                      static_cast<uint8_t>(length)};
+      if (ended == IndexTimes::kSteps) BarOf::make_alive(&bar);
+      entries->push_back({sum.born, ended, bar});
+      if (uint32_t age = ended - sum.born; age < kAges && sum.kind < kMostKinds)
+        near_[age * kMostKinds + sum.kind] = 0;
+    }
+    sums_.clear();
+    far_.clear();
+  }
+  bool knows() const { return knows_; }
+
+ private:
+  static constexpr size_t kLives = 66, kClasses = 65;  // Powers of two, and never.
+  static constexpr uint32_t kAges = 8, kMostKinds = 1024, kNoKind = UINT32_MAX;
+  struct Kind {
+    size_t look, length, size;
+  };
+  struct Sum {
+    uint32_t born = 0, kind = 0;
+    uint64_t first = UINT64_MAX, last = 0;  // Ticks since the step of birth began.
+    uint64_t bytes = 0, blocks = 0;
+  };
+
+  const IndexTimes& times_;
+  const Cells& cells_;
+  const Looks& looks_;
+  bool knows_ = true;
+  std::vector<uint32_t> kinds_;  // By look, length and size: a number.
+  std::vector<Kind> kind_list_;
+  std::vector<Sum> sums_;  // Of the step.
+  std::vector<uint32_t>
+      near_;  // By age in steps and kind: which sum, + 1. Nearly all are there ...
+  std::unordered_map<uint64_t, uint32_t> far_;  // ... and the others, by birth and kind, here.
+};
+
 template <typename LookOf>
 bool SiteBlocks::Folded::fold(const Index& index, const Cells& cells, const Looks& looks,
                               const LookOf& look_of) {
-  // Those that ended in one step, by what they have in common: a small table for each step.
-  struct alignas(64) Half {
-    BarOf bar_of;
-    std::vector<Entry> entries;
-    std::vector<uint32_t> places;  // Open addressing: number + 1.
-    size_t first = 0;              // Of the step.
-
-    void begin_step() {
-      first = entries.size();
-      std::ranges::fill(places, 0);
-    }
-    MSCOPE_FAST void add(uint32_t born, uint32_t ended, const BlockBar& bar) {
-      uint64_t key = uint64_t{born} << 16 | uint64_t{bar.life_class} << 8 | bar.size_class;
-      size_t at = key * 0x9e3779b97f4a7c15 >> 40 & (places.size() - 1);
-      for (; places[at] != 0; at = (at + 1) & (places.size() - 1)) {
-        Entry& entry = entries[first + places[at] - 1];
-        if (entry.born == born && entry.bar.life_class == bar.life_class &&
-            entry.bar.size_class == bar.size_class)
-          return merge(bar, &entry.bar);
-      }
-      entries.push_back({born, ended, bar});
-      places[at] = static_cast<uint32_t>(entries.size() - first);
-      if ((entries.size() - first) * 2 > places.size()) grow();
-    }
-    void grow() {
-      std::vector<Entry> again(entries.begin() + static_cast<ptrdiff_t>(first), entries.end());
-      places.assign(places.size() * 4, 0);
-      entries.resize(first);
-      for (const Entry& entry : again) add(entry.born, entry.ended, entry.bar);
-    }
-  };
-  Half halves[2] = {{BarOf(index, cells, looks), {}, std::vector<uint32_t>(1024)},
-                    {BarOf(index, cells, looks), {}, std::vector<uint32_t>(1024)}};
-  auto add = [&](Half& half, uint32_t ended, const IndexLife& life) {
-    BlockBar bar;
-    if (!half.bar_of(life, look_of[life.cell], &bar)) return;
-    if (ended == IndexTimes::kSteps) BarOf::make_alive(&bar);
-    half.add(life.born, ended, bar);
-  };
+  StepFold folds[2] = {StepFold(index, cells, looks), StepFold(index, cells, looks)};
+  std::vector<Entry> halves[2];
   bool good = index.in_two({}, [&](size_t i, IndexBlocks* blocks, uint32_t first, uint32_t end) {
     for (uint32_t step = first; step < end; ++step) {
-      halves[i].begin_step();
-      if (!index.for_each_born_ended(blocks, step, step + 1,
-                                     [&](const IndexLife& life) { add(halves[i], step, life); }))
+      if (!index.for_each_born_ended(blocks, step, step + 1, [&](const IndexLife& life) {
+            if (size_t look = look_of[life.cell]) folds[i].add(life, look, step);
+          }))
         return false;
+      folds[i].finish_step(step, &halves[i]);
     }
     return true;
   });
-  halves[1].begin_step();
   good = good && index.for_each_live(IndexTimes::kSteps - 1, [&](const IndexLife& life) {
-    add(halves[1], IndexTimes::kSteps, life);
+    if (size_t look = look_of[life.cell]) folds[1].add(life, look, IndexTimes::kSteps);
   });
-  entries_ = std::move(halves[0].entries);
-  entries_.insert(entries_.end(), halves[1].entries.begin(), halves[1].entries.end());
-  return good && halves[0].bar_of.knows && halves[1].bar_of.knows;
+  folds[1].finish_step(IndexTimes::kSteps, &halves[1]);
+  entries_ = std::move(halves[0]);
+  entries_.insert(entries_.end(), halves[1].begin(), halves[1].end());
+  return good && folds[0].knows() && folds[1].knows();
 }
 
 void SiteBlocks::restore(const Folded& folded, const Index& index, Index::Steps steps) {

@@ -69,6 +69,7 @@ class SiteBlocks : public HeapObserver {
   uint64_t highest_waste(size_t pairs) const;
   struct Looks;
   class BarOf;
+  class StepFold;
   template <typename LookOf>
   bool restore(const Index& index, Index::Steps steps, const Cells& cells, const Looks& looks,
                const LookOf& look_of);
@@ -90,6 +91,7 @@ class SiteBlocks::Folded {
 
  private:
   friend class SiteBlocks;
+  friend class SiteBlocks::StepFold;
   struct Entry {
     uint32_t born = 0, ended = 0;  // The steps; IndexTimes::kSteps: it never ended.
     BlockBar bar;

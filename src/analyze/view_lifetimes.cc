@@ -256,10 +256,10 @@ class LifetimesView : public View, public HeapObserver {
  private:
   static constexpr uint32_t kNobody = UINT32_MAX, kClasses = 65;
 
-  template <typename Number>
-  bool add_lives(const IndexedWindow& from, const SmallNumbers<Number>& place_of,
+  template <unsigned kBits>
+  bool add_lives(const IndexedWindow& from, const SmallNumbers<kBits>& place_of,
                  LivesByPlace (&halves)[2]) const {
-    constexpr Number kNoPlace = SmallNumbers<Number>::kNobody;
+    constexpr uint32_t kNoPlace = SmallNumbers<kBits>::kNobody;
     IndexedWindow::Sizes sizes[2] = {IndexedWindow::Sizes(from), IndexedWindow::Sizes(from)};
     auto place_if_counts = [&](size_t half, const IndexLife& life) {
       bool counts = (life.roles & IndexLife::kLived) && life.born >= from.steps.first;
@@ -267,14 +267,14 @@ class LifetimesView : public View, public HeapObserver {
     };
     bool good =
         from.index.for_each_ended_in_two(from.steps, [&](size_t half, const IndexLife& life) {
-          Number place = place_if_counts(half, life);
+          uint32_t place = place_if_counts(half, life);
           if (place == kNoPlace) return;
           auto ticks = static_cast<double>(static_cast<int64_t>(life.longest_ticks));
           halves[half].add(place, static_cast<uint64_t>(static_cast<int64_t>(ticks * ns_per_tick_)),
                            life);
         });
     good = good && from.index.for_each_live(from.steps.last, [&](const IndexLife& life) {
-      if (Number place = place_if_counts(0, life); place != kNoPlace)
+      if (uint32_t place = place_if_counts(0, life); place != kNoPlace)
         halves[0].add_left(place, life);
     });
     return good && sizes[0].knows() && sizes[1].knows();
