@@ -147,11 +147,21 @@ async function measure() {
     for (const range of ranges) found.push(await table(`#${words}&${range}`));
     row(`repaint after another range: ${what}`, spread(found));
   }
+  const texts = ["leaf", "left", "right", "left%20and%20right", "right%20or%20leaf"];
+  for (const view of ["leaks", "lifetimes", "threads", "sizes", "sites"]) {
+    const found = [];
+    for (const [i, text] of texts.entries()) found.push(await table(`#view=${view}&where=${text}&${ranges[i]}`));
+    row(`repaint after another stack text: ${view}`, spread(found));
+  }
   await repaint("#view=blocks");
   const heaviest = await page.inputValue(".toolbar select");
-  const found = [];
-  for (const range of ranges) found.push((await repaint(`#view=blocks&site=${heaviest}&${range}`)).flame);
-  row("repaint after another range: blocks", spread(found));
+  const blocks = async (what, words) => {
+    const found = [];
+    for (const word of words) found.push((await repaint(`#view=blocks&site=${heaviest}&${word}`)).flame);
+    row(`repaint after another ${what}: blocks`, spread(found));
+  };
+  await blocks("range", ranges);
+  await blocks("stack text", texts.map((text, i) => `where=${text}&${ranges[i]}`));
   const status = fs.readFileSync(`/proc/${server.pid}/status`, "utf8");
   row("server's memory, at most", `${Math.round(Number(/VmHWM:\s*(\d+)/.exec(status)[1]) / 1024)} MiB`);
 }

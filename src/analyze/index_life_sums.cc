@@ -82,8 +82,9 @@ bool sum_lifetimes(const Index& index, const trace::Tables& tables, Window windo
 LifetimeSums::LifetimeSums(const Index& index, const trace::Tables& tables, size_t most_bytes)
     : index_(index), tables_(tables) {
   size_t bytes = index.cells().size() * sizeof(uint64_t) + 1;
-  size_t moments = std::clamp<size_t>(most_bytes / bytes, 1, 25);
-  moment_cuts_ = static_cast<uint32_t>(IndexTimes::kCuts / moments);
+  size_t moments = std::min<size_t>(most_bytes / bytes, 25);
+  moment_cuts_ = static_cast<uint32_t>(IndexTimes::kCuts / (moments + 1));
+  if (moments == 0) next_ = IndexTimes::kCuts;  // There is no room.
 }
 
 Window LifetimeSums::window(std::optional<uint32_t> from, uint32_t to) const {
