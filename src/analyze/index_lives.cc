@@ -121,21 +121,22 @@ void IndexLivesWriter::for_each_put_together(uint32_t step, Visit&& visit) const
   for (size_t i = 0; i < lives_.size(); ++i) order.push_back(uint64_t{lives_[i].cell} << 32 | i);
   std::ranges::sort(order);
   std::vector<Keyed> of_cell;
-  constexpr size_t kAhead = 16;
+  constexpr size_t kAhead = 16, kFew = 8;
   for (size_t i = 0; i < order.size();) {
     of_cell.clear();
     for (uint64_t cell = order[i] >> 32; i < order.size() && order[i] >> 32 == cell; ++i) {
       if (i + kAhead < order.size()) __builtin_prefetch(&lives_[order[i + kAhead] & UINT32_MAX]);
       of_cell.push_back(keyed(lives_[order[i] & UINT32_MAX], step));
     }
-    auto same_size = [](const Keyed& keyed) {
-      return std::tuple_cat(keyed.key(), std::tuple(keyed.life.size()));
+    // Of many, those of all sizes together: else the entries would be as many as the blocks.
+    auto together = [by_size = of_cell.size() <= kFew](const Keyed& keyed) {
+      return std::tuple_cat(keyed.key(), std::tuple(by_size ? keyed.life.size() : 0));
     };
-    if (of_cell.size() > 1) std::ranges::sort(of_cell, {}, same_size);
+    if (of_cell.size() > 1) std::ranges::sort(of_cell, {}, together);
     for (size_t k = 0; k < of_cell.size();) {
       size_t first = k;
       IndexLife life = of_cell[k++].life;
-      for (; k < of_cell.size() && same_size(of_cell[k]) == same_size(of_cell[first]); ++k)
+      for (; k < of_cell.size() && together(of_cell[k]) == together(of_cell[first]); ++k)
         merge(of_cell[k].life, &life);
       visit(life);
     }

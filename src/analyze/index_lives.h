@@ -98,8 +98,7 @@ class IndexLivesWriter {
     kSingles
   };
 
-  // Those with the same key are told together, and where not many are alike only those of the same
-  // size.
+  // Those with the same key are told together; where a cell has few, only those of the same size.
   struct Keyed {
     IndexLife life;
     uint16_t length = 0;  // The histogram's step.
