@@ -443,7 +443,7 @@ TEST_F(CpuFile, HasRowsAndNodesOfItsOwn) {
   for (size_t row = 0; row < explorer->rows().size(); ++row) {
     EXPECT_NE(tree->node_of_row[row], Explorer::kNobody);
     if (groups->group_of_row[row] != Explorer::kNobody)
-      in_groups += amounts->value(row, Metric::kCpu);
+      in_groups += amounts->at(row, Metric::kCpu).cpu_ns;
   }
   EXPECT_EQ(in_groups, all);
   EXPECT_EQ(explorer->values(*tree, *amounts, Metric::kCpu).total(FunctionTree::kRoot), all);
@@ -452,8 +452,8 @@ TEST_F(CpuFile, HasRowsAndNodesOfItsOwn) {
   EXPECT_EQ(blocks->total.allocations, 100u);
   EXPECT_EQ(blocks->total.cpu_ns, 0u);
   for (size_t row = 0; row < explorer->rows().size(); ++row) {
-    bool computes = amounts->value(row, Metric::kCpu) > 0;
-    bool allocates = blocks->value(row, Metric::kAllocations) > 0;
+    bool computes = amounts->at(row, Metric::kCpu).cpu_ns > 0;
+    bool allocates = blocks->at(row, Metric::kAllocations).allocations > 0;
     bool unknown = explorer->rows()[row].stack == StackId::kNone;  // That may be of both.
     EXPECT_TRUE(computes || allocates) << row;
     EXPECT_TRUE(unknown || computes == explorer->is_of_cpu(row)) << row;

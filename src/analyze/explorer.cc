@@ -47,7 +47,7 @@ bool is_counted(Metric metric) {
          metric != Metric::kAllocatorTime && metric != Metric::kCpu;
 }
 
-// Of the others.
+// Whether an index tells it, one way or another.
 bool is_in_index(Metric metric) {
   return is_counted(metric) || metric == Metric::kLifetime || metric == Metric::kOverhead;
 }
@@ -83,39 +83,37 @@ IndexSums::Wanted parts_of(Metric metric) {
   return wanted;
 }
 
-uint64_t& part_of(Amounts& amounts, size_t part) {
+uint64_t Amounts::* part_of(size_t part) {
   switch (part) {
     case IndexSums::kAllocations:
-      return amounts.allocations;
+      return &Amounts::allocations;
     case IndexSums::kReallocations:
-      return amounts.reallocations;
+      return &Amounts::reallocations;
     case IndexSums::kTemporary:
-      return amounts.temporary;
+      return &Amounts::temporary;
     case IndexSums::kAllocatedBytes:
-      return amounts.allocated_bytes;
+      return &Amounts::allocated_bytes;
     case IndexSums::kLiveBytes:
-      return amounts.live_bytes;
+      return &Amounts::live_bytes;
     case IndexSums::kLiveBlocks:
-      return amounts.live_blocks;
+      return &Amounts::live_blocks;
     default:
-      return amounts.peak_bytes;
+      return &Amounts::peak_bytes;
   }
 }
 
-uint64_t& timed_part(Amounts& amounts, Metric metric) {
-  return metric == Metric::kLifetime   ? amounts.lifetime_ns
-         : metric == Metric::kOverhead ? amounts.overhead_bytes
-         : metric == Metric::kCpu      ? amounts.cpu_ns
-                                       : amounts.allocator_ns;
+uint64_t Amounts::* timed_part(Metric metric) {
+  return metric == Metric::kLifetime   ? &Amounts::lifetime_ns
+         : metric == Metric::kOverhead ? &Amounts::overhead_bytes
+         : metric == Metric::kCpu      ? &Amounts::cpu_ns
+                                       : &Amounts::allocator_ns;
 }
 
 // Of the rows that count.
 Amounts sum_of(const Explorer::Amounted& amounts, Metric metric) {
   Amounts sum;
-  for (size_t part = 0; part < IndexSums::kAmounts; ++part)
-    for (uint64_t amount : amounts.counted[part]) part_of(sum, part) += amount;
-  for (uint64_t amount : amounts.timed) timed_part(sum, metric) += amount;
-  for (uint64_t samples : amounts.samples) sum.cpu_samples += samples;
+  amounts.add_up(
+      metric, 1, [](size_t) { return 0u; }, [&](size_t, const Amounts& all) { sum = all; });
   return sum;
 }
 
@@ -183,22 +181,31 @@ class OtherAccounts {
 
 }  // namespace
 
+void Explorer::Amounted::for_each_part(
+    Metric metric,
+    const std::function<void(const std::vector<uint64_t>&, uint64_t Amounts::*)>& visit) const {
+  for (size_t part = 0; part < IndexSums::kAmounts; ++part)
+    if (!counted[part].empty()) visit(counted[part], part_of(part));
+  if (!timed.empty()) visit(timed, timed_part(metric));
+  if (!samples.empty()) visit(samples, &Amounts::cpu_samples);
+}
+
+std::vector<const std::vector<uint64_t>*> Explorer::Amounted::parts_of(Metric metric) const {
+  if (!timed.empty()) return {&timed};
+  std::vector<const std::vector<uint64_t>*> parts;
+  IndexSums::Wanted wanted = analyze::parts_of(metric);
+  for (size_t part = 0; part < IndexSums::kAmounts; ++part)
+    if (wanted[part]) parts.push_back(&counted[part]);
+  return parts;
+}
+
 Amounts Explorer::Amounted::at(size_t row, Metric metric) const {
   Amounts amounts;
   for (size_t part = 0; part < IndexSums::kAmounts; ++part)
-    if (!counted[part].empty()) part_of(amounts, part) = counted[part][row];
-  if (!timed.empty()) timed_part(amounts, metric) = timed[row];
+    if (!counted[part].empty()) amounts.*part_of(part) = counted[part][row];
+  if (!timed.empty()) amounts.*timed_part(metric) = timed[row];
   if (!samples.empty()) amounts.cpu_samples = samples[row];
   return amounts;
-}
-
-uint64_t Explorer::Amounted::value(size_t row, Metric metric) const {
-  if (!timed.empty()) return timed[row];
-  uint64_t sum = 0;
-  IndexSums::Wanted parts = parts_of(metric);
-  for (size_t part = 0; part < IndexSums::kAmounts; ++part)
-    if (parts[part]) sum += counted[part][row];
-  return sum;
 }
 
 Result<Explorer::Question> Explorer::Question::make(const QueryWords& words, Metric metric) {
@@ -281,6 +288,7 @@ void Explorer::make_room() {
   cell_sites_.clear();
   cell_rows_.clear();
   folded_blocks_.clear();
+  cells_folded_last_.clear();
 }
 
 bool Explorer::prepare() {
@@ -415,11 +423,31 @@ bool Explorer::for_each_row(const Question& question,
     row.strand = id.strand;
     row.size_class = id.size_class;
     for (size_t part = 0; part < IndexSums::kAmounts; ++part)
-      if (!sums[part].empty()) part_of(row.amounts, part) = sums[part][i];
-    if (!timed.empty()) timed_part(row.amounts, question.metric) = timed[i];
+      if (!sums[part].empty()) row.amounts.*part_of(part) = sums[part][i];
+    if (!timed.empty()) row.amounts.*timed_part(question.metric) = timed[i];
     const Amounts& a = row.amounts;
     if (value(a, Metric::kCalls) > 0 || a.live_blocks > 0 || a.peak_bytes > 0 || a.lifetime_ns > 0)
       visit(row);
+  }
+  return true;
+}
+
+bool Explorer::restore_rows(const Question& question, Window window, Accounts* accounts) {
+  const Query& query = question.query;
+  TallyOptions tally = query.tally_of_strands();
+  std::optional<Index::Steps> steps = index_->steps_of(window);
+  if (!steps || is_about_left(question) || !Index::suits(counting(tally))) return false;
+  const CellRows& rows = cell_rows(question, tally);
+  IndexSums::Amounts sums;
+  if (!sums_->sum(query.selection, window, *steps, IndexSums::all(), rows.together(), &sums))
+    return false;
+  for (size_t i = 0; i < rows.rows.size(); ++i) {
+    const CellRows::Id& id = rows.rows[i];
+    Amounts amounts;
+    for (size_t part = 0; part < IndexSums::kAmounts; ++part)
+      amounts.*part_of(part) = sums[part][i];
+    unsigned of_sizes = tally.by_size ? id.size_class : size_class(tally.min_size);
+    accounts->tally_to_restore()->restore(id.image, id.stack, id.strand, of_sizes, amounts);
   }
   return true;
 }
@@ -443,10 +471,10 @@ bool Explorer::with_view(View* view, const QueryWords& words, const Query& query
   if (!steps) return false;
   const trace::Tables& tables = reading_->tables();
   TallyOptions tally = query.tally_of_strands();
-  std::unique_ptr<Accounts> accounts =
-      view->needs_rows() ? index_->answer(tables, query.selection, *window, tally)
-                         : index_->totals(tables, query.selection, *window, tally);
+  std::unique_ptr<Accounts> accounts = index_->totals(tables, query.selection, *window, tally);
   if (!accounts) return false;
+  if (view->needs_rows() && !restore_rows({words, query, Metric::kPeak}, *window, accounts.get()))
+    return false;
   IndexedWindow from = {
       *index_, *sums_, *window, *steps, *reading_, query, index_->selected(tables, query.selection),
       {},      {}};
@@ -484,11 +512,19 @@ uint64_t Explorer::blocks_of(const SiteBlocks::Cells& cells) {
   return sum;
 }
 
-std::shared_ptr<const SiteBlocks::Folded> Explorer::folded_blocks(const std::string& key,
-                                                                  const SiteBlocks::Cells& cells) {
+// The first time a part of the time is enough. Whoever asks for another part of the same cells may
+// go on so, and all of it is kept then.
+std::shared_ptr<const SiteBlocks::Folded> Explorer::folded_blocks(const SiteBlocks::Cells& cells,
+                                                                  Index::Steps steps) {
+  std::string key(cells.wants.begin(), cells.wants.end());
+  key += fmt::format("{} {}", cells.min_size, cells.max_size);
   if (const auto* kept = folded_blocks_.find(key)) return *kept;
-  auto folded = std::make_shared<const SiteBlocks::Folded>(*index_, cells);
-  return folded->ok() ? folded_blocks_.keep(key, folded) : nullptr;
+  bool all = steps.are_all() || key == cells_folded_last_;
+  if (all) steps = {};
+  auto folded = std::make_shared<const SiteBlocks::Folded>(*index_, cells, steps);
+  if (!folded->ok()) return nullptr;
+  cells_folded_last_ = key;
+  return all ? folded_blocks_.keep(key, folded) : folded;
 }
 
 template <typename Visit>
@@ -573,8 +609,8 @@ Result<void> Explorer::from_events(const Question& question, const Progress& pro
     if (to == kNobody) return;
     Amounts amounts = row.amounts;
     for (size_t part = 0; part < IndexSums::kAmounts; ++part)
-      if (!found->counted[part].empty()) found->counted[part][to] += part_of(amounts, part);
-    if (timed) found->timed[to] += timed_part(amounts, question.metric);
+      if (!found->counted[part].empty()) found->counted[part][to] += amounts.*part_of(part);
+    if (timed) found->timed[to] += amounts.*timed_part(question.metric);
   };
   StrandSelector strands((*read)->tables(), (*read)->accounts().phases(), query);
   (*read)->for_each_row([&](const Row& row) {

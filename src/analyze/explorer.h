@@ -64,7 +64,34 @@ class Explorer {
 
     // What was not asked for is 0.
     Amounts at(size_t row, Metric metric) const;
-    uint64_t value(size_t row, Metric metric) const;
+    // Calls visit(row, value) for all rows.
+    template <typename Visit>
+    void for_each_value(Metric metric, Visit&& visit) const {
+      std::vector<const std::vector<uint64_t>*> parts = parts_of(metric);
+      for (size_t row = 0; row < parts[0]->size(); ++row) {
+        uint64_t sum = 0;
+        for (const std::vector<uint64_t>* part : parts) sum += (*part)[row];
+        visit(row, sum);
+      }
+    }
+    // Calls visit(group, const Amounts&) for the sums of groups; group_of(row) may be kNobody.
+    template <typename GroupOf, typename Visit>
+    void add_up(Metric metric, size_t groups, GroupOf&& group_of, Visit&& visit) const {
+      std::vector<Amounts> sums(groups);
+      for_each_part(metric, [&](const std::vector<uint64_t>& part, uint64_t Amounts::* amount) {
+        for (size_t row = 0; row < part.size(); ++row)
+          if (uint32_t group = group_of(row); group != kNobody) sums[group].*amount += part[row];
+      });
+      for (size_t i = 0; i < groups; ++i) visit(i, sums[i]);
+    }
+
+   private:
+    // Which a value is made of; at least one.
+    std::vector<const std::vector<uint64_t>*> parts_of(Metric metric) const;
+    // Calls visit(amounts, which) for all that are there.
+    void for_each_part(
+        Metric metric,
+        const std::function<void(const std::vector<uint64_t>&, uint64_t Amounts::*)>& visit) const;
   };
   using Amounting = std::shared_ptr<const Amounted>;
   // Whether all that is counted is wanted, or what the metric is about: that is faster.
@@ -169,10 +196,9 @@ class Explorer {
 
   // How many were made in all in these cells.
   uint64_t blocks_of(const SiteBlocks::Cells& cells);
-  // The same cells' blocks again and again; `key` stands for the cells. Null: the index does not
-  // tell.
-  std::shared_ptr<const SiteBlocks::Folded> folded_blocks(const std::string& key,
-                                                          const SiteBlocks::Cells& cells);
+  // What they come to, for these steps at least. Null: the index does not tell.
+  std::shared_ptr<const SiteBlocks::Folded> folded_blocks(const SiteBlocks::Cells& cells,
+                                                          Index::Steps steps);
 
   // Whether it is about blocks that were made in a range and are left at its end: nothing else is
   // known of these, such as how many were made in all.
@@ -251,6 +277,8 @@ class Explorer {
   // How long the blocks of rows lived in the window, in nanoseconds.
   bool lifetimes(Window window, const IndexSums::Rows& rows, std::vector<uint64_t>* ns);
   const CellRows& cell_rows(const Question& question, const TallyOptions& options);
+  // Gives a tally all rows that the question's query would give it, whatever their stacks.
+  bool restore_rows(const Question& question, Window window, Accounts* accounts);
   Result<void> from_events(const Question& question, const Progress& progress, Amounted* found);
   // Nothing: only the events tell it.
   std::optional<Window> window_of_cpu(const Query& query) const;
@@ -294,6 +322,7 @@ class Explorer {
   Latest<Grouping> groups_{8};
   Latest<std::shared_ptr<const CellSites>> cell_sites_{1};
   Latest<std::shared_ptr<const SiteBlocks::Folded>> folded_blocks_{2};
+  std::string cells_folded_last_;
   std::vector<uint64_t> blocks_of_cell_;  // Once somebody asks.
   mutable std::mutex curves_mutex_;
   mutable Latest<std::shared_ptr<const IndexCurves>> curves_{6};

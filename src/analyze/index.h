@@ -287,10 +287,12 @@ class Index {
       }
     return true;
   }
-  // Calls half(i, blocks, first, end) for the two halves of the steps, each in a thread.
+  // Calls half(i, blocks, first, end) for the two halves of the steps, each in a thread. What is
+  // between two cuts, with the second of them, is in one half (slice_of in index_curves.h).
   template <typename Half>
   bool in_two(Steps steps, Half&& half) const {
-    uint32_t end = steps.last + 1, middle = steps.first + (end - steps.first) / 2;
+    uint32_t end = steps.last + 1;
+    uint32_t middle = std::max(steps.first, (steps.first + (end - steps.first) / 2) & ~1u);
     std::unique_ptr<IndexBlocks> blocks[2] = {blocks_->another(), blocks_->another()};
     auto second = std::async(std::launch::async | std::launch::deferred,
                              [&] { return half(1, blocks[1].get(), middle, end); });
@@ -304,7 +306,8 @@ class Index {
   bool for_each_ended_in_two(Steps steps, Visit&& visit) const {
     return in_two(steps, [&](size_t half, IndexBlocks* blocks, uint32_t from, uint32_t to) {
       return for_each_ended(blocks, steps.first, from, to,
-                            [&](const IndexLife& life) { visit(half, life); });
+                            [&](const IndexLife& life)
+                                __attribute__((always_inline)) { visit(half, life); });
     });
   }
   // The same, with all births.

@@ -2,8 +2,6 @@
 #include "analyze/index_curves.h"
 
 #include <algorithm>
-#include <future>
-#include <memory>
 #include <optional>
 
 namespace malloscope::analyze {
@@ -28,22 +26,11 @@ bool add_changes(const Index& index, IndexBlocks* blocks, uint32_t first, uint32
   return true;
 }
 
-// Once for each half of the time. No slice is in both, so two threads do not meet.
-template <typename Half>
-bool in_two_threads(const Index& index, Half&& half) {
-  constexpr uint32_t kHalf = IndexTimes::kSteps / 2 & ~1u;
-  static_assert(kHalf % 2 == 0);
-  std::unique_ptr<IndexBlocks> blocks[2] = {index.other_blocks(), index.other_blocks()};
-  auto first = std::async(std::launch::async, [&] { return half(blocks[0].get(), 0u, kHalf); });
-  bool second = half(blocks[1].get(), kHalf, IndexTimes::kSteps);
-  return first.get() && second;
-}
-
 // With one group, it is only whether a cell counts.
 bool add_one_group(const Index& index, const std::vector<uint32_t>& group_of_cell,
                    IndexCurves* curves) {
   IndexBlockReader::Counting counting(index.usual_sizes(), group_of_cell);
-  bool good = in_two_threads(index, [&](IndexBlocks* blocks, uint32_t first, uint32_t end) {
+  bool good = index.in_two({}, [&](size_t, IndexBlocks* blocks, uint32_t first, uint32_t end) {
     for (uint32_t step = first; step < end; ++step) {
       const IndexBlockReader* block = blocks->step(step);
       IndexBlockReader::Sum sum;
@@ -63,7 +50,7 @@ bool add_one_group(const Index& index, const std::vector<uint32_t>& group_of_cel
 
 bool add_groups(const Index& index, const std::vector<uint32_t>& group_of_cell,
                 IndexCurves* curves) {
-  return in_two_threads(index, [&](IndexBlocks* blocks, uint32_t first, uint32_t end) {
+  return index.in_two({}, [&](size_t, IndexBlocks* blocks, uint32_t first, uint32_t end) {
     return add_changes(index, blocks, first, end, [&](uint32_t slice, const IndexEntry& entry) {
       uint32_t group = group_of_cell[entry.cell];
       if (group == UINT32_MAX) return;
@@ -79,7 +66,7 @@ bool add_groups(const Index& index, const std::vector<uint32_t>& group_of_cell,
 
 // What of cut size classes is to be added or taken away.
 bool cut_sizes(const Index& index, const IndexSums::Rows& groups, IndexCurves* curves) {
-  return in_two_threads(index, [&](IndexBlocks* blocks, uint32_t first, uint32_t end) {
+  return index.in_two({}, [&](size_t, IndexBlocks* blocks, uint32_t first, uint32_t end) {
     for (uint32_t step = first; step < end; ++step) {
       uint32_t slice = slice_of(step);
       if (!index.cover_odd(blocks, step, step + 1, [&](const OddEntry& entry) {

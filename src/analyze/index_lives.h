@@ -163,14 +163,37 @@ class IndexLivesReader {
     MSCOPE_FAST uint64_t next() { return next_number(at, end); }
     MSCOPE_FAST uint64_t next_gap() { return analyze::next_gap(at, end); }
     MSCOPE_FAST uint64_t next_long() { return next_long_number(at, end); }
+    // The next `count`; false: there are not as many.
+    MSCOPE_FAST bool next(size_t count, uint64_t* numbers) {
+      Cursor from = *this;
+      for (size_t i = 0; i < count; ++i) {
+        numbers[i] = from.next();
+        if (from.over()) return false;
+      }
+      *this = from;
+      return true;
+    }
+    // The same, of a column of long numbers.
+    MSCOPE_FAST bool next_long(size_t count, uint64_t* numbers) {
+      Cursor from = *this;
+      for (size_t i = 0; i < count; ++i) {
+        numbers[i] = from.next_long();
+        if (from.over()) return false;
+      }
+      *this = from;
+      return true;
+    }
     bool more() const { return at < end; }
     bool over() const { return at > end; }
     bool done() const { return at == end; }
   };
 
-  // `born`: of those whose ages are not read.
-  template <bool kWithAges, bool kWithBirths, typename Visit>
+  // `born`: what is said of their births, which are not read.
+  template <typename Visit>
   bool scan_singles(const Columns& columns, uint64_t cells, uint32_t born, Visit& visit) const;
+  // Those without ages were born in this step.
+  template <bool kWithAges, typename Visit>
+  bool scan_born_singles(const Columns& columns, uint64_t cells, Visit& visit) const;
   template <bool kStraddlers, typename Visit>
   bool scan_others(const Columns& columns, uint64_t cells, Visit& visit) const;
 
@@ -179,12 +202,11 @@ class IndexLivesReader {
   Columns inner_, straddlers_;
 };
 
-template <bool kWithAges, bool kWithBirths, typename Visit>
+template <typename Visit>
 bool IndexLivesReader::scan_singles(const Columns& columns, uint64_t cells, uint32_t born,
                                     Visit& visit) const {
   Cursor gaps(columns.singles[Writer::kGaps]), sizes(columns.singles[Writer::kSizes]),
-      ticks(columns.singles[Writer::kTicks]), ages(columns.singles[Writer::kAges]),
-      births(columns.singles[Writer::kBirths]);
+      ticks(columns.singles[Writer::kTicks]);
   IndexLife life;
   life.born = life.began = born;
   for (uint64_t cell = 0; gaps.more();) {
@@ -195,20 +217,50 @@ bool IndexLivesReader::scan_singles(const Columns& columns, uint64_t cells, uint
     life.bytes = sizes.next();
     life.longest_ticks = life.ticks = ticks.next_long();
     if (sizes.over() || ticks.over()) return false;
-    if constexpr (kWithAges) {
-      uint64_t age = ages.next();
-      if (age == 0 || age > step_ || ages.over()) return false;
-      life.born = life.began = step_ - static_cast<uint32_t>(age);
-    }
-    if constexpr (kWithBirths) {
-      life.first_birth = life.last_birth = life.births = births.next_long();
-      life.last_death = life.births + life.ticks;
-      if (births.over()) return false;
-    }
     visit(static_cast<const IndexLife&>(life));
   }
-  return gaps.done() && sizes.done() && ticks.done() && (!kWithAges || ages.done()) &&
-         (!kWithBirths || births.done());
+  return gaps.done() && sizes.done() && ticks.done();
+}
+
+// Some lives at a time, column by column: all five at once have more in hand than a CPU has
+// registers, and take half as long again.
+template <bool kWithAges, typename Visit>
+bool IndexLivesReader::scan_born_singles(const Columns& columns, uint64_t cells,
+                                         Visit& visit) const {
+  constexpr size_t kBatch = 256;
+  uint32_t cell_of[kBatch];
+  uint64_t size_of[kBatch], ticks_of[kBatch], age_of[kBatch], birth_of[kBatch];
+  Cursor gaps(columns.singles[Writer::kGaps]), sizes(columns.singles[Writer::kSizes]),
+      ticks(columns.singles[Writer::kTicks]), ages(columns.singles[Writer::kAges]),
+      births(columns.singles[Writer::kBirths]);
+  IndexLife life;
+  life.born = life.began = step_;
+  for (uint64_t cell = 0; gaps.more();) {
+    size_t lives = 0;
+    for (; lives < kBatch && gaps.more(); ++lives) {
+      uint64_t gap = gaps.next_gap();
+      if (gap >= cells - cell) return false;
+      cell += gap;  // The next may be of the same.
+      cell_of[lives] = static_cast<uint32_t>(cell);
+    }
+    if (!sizes.next(lives, size_of) || !ticks.next_long(lives, ticks_of) ||
+        !births.next_long(lives, birth_of) || (kWithAges && !ages.next(lives, age_of)))
+      return false;
+    for (size_t i = 0; i < lives; ++i) {
+      life.cell = cell_of[i];
+      life.bytes = size_of[i];
+      life.longest_ticks = life.ticks = ticks_of[i];
+      life.first_birth = life.last_birth = life.births = birth_of[i];
+      life.last_death = life.births + life.ticks;
+      if constexpr (kWithAges) {
+        if (age_of[i] == 0 || age_of[i] > step_) return false;
+        life.born = life.began = step_ - static_cast<uint32_t>(age_of[i]);
+      }
+      visit(static_cast<const IndexLife&>(life));
+    }
+  }
+  return gaps.done() && sizes.done() && ticks.done() && births.done() &&
+         (!kWithAges || ages.done());
 }
 
 template <bool kStraddlers, typename Visit>
@@ -251,26 +303,24 @@ bool IndexLivesReader::scan_others(const Columns& columns, uint64_t cells, Visit
 
 template <typename Visit>
 bool IndexLivesReader::for_each_straddler(uint64_t cells, Visit&& visit) const {
-  return scan_singles<true, true>(straddlers_, cells, 0, visit) &&
+  return scan_born_singles<true>(straddlers_, cells, visit) &&
          scan_others<true>(straddlers_, cells, visit);
 }
 
 template <typename Visit>
 bool IndexLivesReader::for_each_inner(uint64_t cells, Visit&& visit) const {
-  return scan_singles<false, false>(inner_, cells, step_, visit) &&
-         scan_others<false>(inner_, cells, visit);
+  return scan_singles(inner_, cells, step_, visit) && scan_others<false>(inner_, cells, visit);
 }
 
 template <typename Visit>
 bool IndexLivesReader::for_each_born_inner(uint64_t cells, Visit&& visit) const {
-  return scan_singles<false, true>(inner_, cells, step_, visit) &&
-         scan_others<false>(inner_, cells, visit);
+  return scan_born_singles<false>(inner_, cells, visit) && scan_others<false>(inner_, cells, visit);
 }
 
 template <typename Visit>
 bool IndexLivesReader::for_each(uint64_t cells, Visit&& visit) const {
   return for_each_inner(cells, visit) &&
-         scan_singles<false, false>(straddlers_, cells, IndexLife::kUntold, visit) &&
+         scan_singles(straddlers_, cells, IndexLife::kUntold, visit) &&
          scan_others<true>(straddlers_, cells, visit);
 }
 

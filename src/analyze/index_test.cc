@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever an index answers is what a look at all events gives, number by number: on made-up
-// recordings of several processes that begin, fork and end, with events in the very ticks of the
-// cuts and some that come late. And a file that is damaged anywhere gives no other answer.
+// Whatever an index answers is what a look at all events gives, number by number. And a file that
+// is damaged anywhere gives no other answer.
 
 #include "analyze/index.h"
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <random>
 #include <set>
-#include <variant>
 
 #include "analyze/cell_rows.h"
-#include "analyze/index_builder.h"
-#include "analyze/index_file.h"
 #include "analyze/index_life_sums.h"
 #include "analyze/index_overhead.h"
+#include "analyze/index_recording_for_test.h"
 #include "analyze/index_sums.h"
 #include "analyze/log_histogram.h"
 #include "analyze/origins.h"
@@ -28,184 +20,6 @@
 
 namespace malloscope::analyze {
 namespace {
-
-constexpr uint64_t kStart = 1000;
-
-// What a trace would show, in order.
-struct Recording {
-  struct Started {
-    size_t image;
-  };
-  struct Ended {
-    size_t image;
-  };
-  using Action = std::variant<Started, Ended, std::vector<wire::Event>>;
-
-  std::mt19937 random;
-  trace::Tables tables;
-  std::vector<Action> actions;
-  uint64_t slice;  // Ticks between cuts: few events in each, or many.
-  uint64_t end() const { return kStart + 1000 * slice; }
-
-  // `tidy`: nothing comes late, or from a process that has ended.
-  explicit Recording(unsigned seed, int batches = 120, bool tidy = false)
-      : random(seed), slice(seed % 2 ? 20 : 200), tidy_(tidy), sampled_(seed % 5 == 0) {
-    tables.header.start_tick = kStart;
-    tables.header.ns_per_tick = 1;
-    size_t images = 1 + pick(8);
-    for (uint32_t i = 0; i < images; ++i) {
-      trace::Image image;
-      image.id = ImageId{i + 1};
-      image.sample_log2 = sampled_ ? 8 : 0;
-      image.pid = 7 + static_cast<int>(pick(3));
-      if (i > 0 && pick(2)) {
-        image.origin = trace::Origin::kForked;
-        image.parent = ImageId{1 + pick(i)};
-      }
-      for (uint32_t t = 1; t <= 3; ++t) image.threads.push_back({ThreadId{t}, 100, "t", 1});
-      for (uint32_t s = 1; s <= 20; ++s) {
-        uint64_t frame = s;
-        image.stacks.define(StackId{s}, StackId::kNone, 0, 0, 0, &frame, 1);
-      }
-      tables.images.push_back(std::move(image));
-    }
-    marks_ = pick(2);
-    tables.mark_names = {"read", "event", "write", "end"};
-    std::vector<std::vector<uint64_t>> live(images);
-    std::vector<size_t> running;
-    size_t started = 0;
-    uint64_t tick = pick(2) ? kStart - 5 : kStart + pick(3000), next = 0x1000;
-    for (int b = 0; b < batches; ++b) {
-      if (started < images && (started == 0 || pick(8) == 0)) {
-        tables.images[started].start_tick = tables.images[started].forked_tick = tick;
-        running.push_back(started);
-        actions.push_back(Started{started++});
-      }
-      std::vector<wire::Event> batch;
-      if (!tidy && pick(10) == 0 && tick > kStart + 100)
-        tick -= pick(60);                     // An event that comes late.
-      if (pick(20) == 0) tick += pick(1500);  // Nothing for a while.
-      bool ends = !running.empty() && pick(8) == 0, on_cut = pick(2);
-      growing_ = pick(2);
-      for (unsigned i = 1 + pick(60); i-- > 0;) {
-        tick += pick(6);
-        if (i == 0 && ends && on_cut && tick > kStart)  // The last before an image ends.
-          tick += slice - 1 - (tick - kStart - 1) % slice;
-        if (!running.empty())
-          add(running[pick(static_cast<unsigned>(running.size()))], tick, &next, &live, &batch);
-      }
-      if (!batch.empty()) actions.push_back(std::move(batch));
-      if (ends) {
-        size_t at = pick(static_cast<unsigned>(running.size()));
-        tables.images[running[at]].end_tick = tick + pick(80);
-        actions.push_back(Ended{running[at]});
-        if (tidy || pick(3))  // Or goes on.
-          running.erase(running.begin() + static_cast<ptrdiff_t>(at));
-      }
-    }
-    for (const Action& action : actions)
-      if (const auto* batch = std::get_if<std::vector<wire::Event>>(&action))
-        tables.events += batch->size();
-  }
-
-  unsigned pick(unsigned below) { return static_cast<unsigned>(random() % below); }
-
-  void play(trace::Listener* listener) const {
-    for (const Action& action : actions) {
-      if (const auto* batch = std::get_if<std::vector<wire::Event>>(&action))
-        listener->events(*batch);
-      else if (const auto* begun = std::get_if<Started>(&action))
-        listener->image_started(tables.images[begun->image]);
-      else
-        listener->image_ended(tables.images[std::get<Ended>(action).image]);
-    }
-  }
-
- private:
-  bool tidy_, growing_ = false, marks_ = false, sampled_;
-  std::vector<uint64_t> freed_;  // Addresses, some of which are used again.
-
-  uint64_t new_address(uint64_t* next) {
-    if (freed_.empty() || pick(2)) return *next += 16;
-    uint64_t address = freed_.back();
-    freed_.pop_back();
-    return address;
-  }
-  ThreadId newest_thread_ = ThreadId::kNone;
-
-  void add(size_t image, uint64_t tick, uint64_t* next, std::vector<std::vector<uint64_t>>* live,
-           std::vector<wire::Event>* batch) {
-    std::vector<uint64_t>& blocks = (*live)[image];
-    wire::Event e;
-    e.tick = tick;
-    if (marks_ && pick(12) == 0) {
-      e.kind = wire::Kind::kMark;
-      e.flags = static_cast<uint8_t>(1 + pick(wire::kMarkKinds - 1));
-      e.size = pick(static_cast<unsigned>(tables.mark_names.size()));
-      e.thread = ThreadId{pick(4)};
-      e.image = ImageId{static_cast<uint32_t>(image + 1)};
-      batch->push_back(e);
-      return;
-    }
-    e.stack = StackId{pick(21)};
-    e.thread = ThreadId{pick(4)};
-    e.image = ImageId{static_cast<uint32_t>(image + 1)};
-    if (sampled_ && pick(8) == 0) {
-      e.kind = wire::Kind::kPassed;
-      batch->push_back(e);
-      return;
-    }
-    unsigned what = growing_ ? 3 * pick(20) / 4 : 5 + 3 * pick(20) / 4;
-    if (what < 9 || blocks.empty()) {
-      e.kind = wire::Kind::kAlloc;
-      e.op = wire::Op::kMalloc;
-      // Now and then one that fails, or that is where another still is.
-      e.address = pick(50) == 0                      ? 0
-                  : pick(50) == 0 && !blocks.empty() ? blocks[0]
-                                                     : new_address(next);
-      e.size = pick(8) == 0 ? 0 : 1ULL << pick(12) | pick(100);
-      if (pick(40) == 0) e.size <<= 30;  // More than 32 bits can tell.
-      if (pick(20) == 0) {               // One that may be mapped.
-        e.size = (128 << 10) + pick(3) * 5000;
-        if (e.address != 0 && pick(2)) e.address = (*next += 8192) / 4096 * 4096 + 16;
-      }
-      if (e.address != 0) blocks.push_back(e.address);
-      newest_thread_ = e.thread;
-    } else if (what < 16) {
-      // Half of the time the newest, by the thread that made it: a temporary one.
-      size_t at = pick(2) ? blocks.size() - 1 : pick(static_cast<unsigned>(blocks.size()));
-      if (at == blocks.size() - 1) e.thread = newest_thread_;
-      e.kind = wire::Kind::kFree;
-      e.op = wire::Op::kFree;
-      e.address = pick(40) == 0 ? 0x999 : blocks[at];
-      if (e.address != 0x999) {
-        freed_.push_back(e.address);
-        blocks.erase(blocks.begin() + static_cast<ptrdiff_t>(at));
-      }
-    } else if (what < 19) {
-      size_t at = pick(static_cast<unsigned>(blocks.size()));
-      e.kind = wire::Kind::kReallocBegin;
-      e.op = wire::Op::kRealloc;
-      e.address = blocks[at];
-      if (tidy_ || pick(10) != 0) {  // Else it never ends.
-        batch->push_back(e);
-        e.kind = wire::Kind::kReallocEnd;
-        e.stack = StackId{pick(21)};
-        if (pick(2)) {
-          e.address = new_address(next);
-          freed_.push_back(std::exchange(blocks[at], e.address));
-        }
-        e.size = 1 + pick(3000);
-      }
-    } else {
-      e.kind = wire::Kind::kMapping;
-      e.op = pick(2) ? wire::Op::kMmap : wire::Op::kMunmap;
-      e.address = *next += 4096;
-      e.size = 4096;
-    }
-    batch->push_back(e);
-  }
-};
 
 std::string told(const Accounts& accounts, const trace::Tables& tables) {
   std::string text;
@@ -226,79 +40,6 @@ std::string told(const Accounts& accounts, const trace::Tables& tables) {
                         a.allocated_bytes, a.live_bytes, a.live_blocks, a.temporary, a.peak_bytes);
   });
   return text;
-}
-
-struct File {
-  std::string path;
-  explicit File(unsigned number)
-      : path(fmt::format("{}/malloscope-index-{}-{}",
-                         std::filesystem::temp_directory_path().c_str(), getpid(), number)) {}
-  ~File() { std::filesystem::remove(path); }
-};
-
-constexpr TraceStamp kStamp = {1, 2, 3};
-
-IndexTimes times_of(const Recording& recording) {
-  return IndexTimes(recording.tables.header, recording.end());
-}
-
-void build(const Recording& recording, const std::string& path) {
-  IndexFileWriter writer(path);
-  ASSERT_TRUE(writer.ok());
-  IndexBuilder builder(times_of(recording), recording.tables.images.size() > 1,
-                       [&](IndexBuilder::Level level, uint32_t i, PackedBlock block) {
-                         writer.put(level, i, block);
-                       });
-  recording.play(&builder);
-  ASSERT_TRUE(builder.finish(recording.tables));
-  ASSERT_TRUE(writer.finish(kStamp, builder.facts(), builder.cells()));
-}
-
-std::unique_ptr<Accounts> direct(const Recording& recording, Selection selection, Window window,
-                                 TallyOptions options) {
-  auto accounts = std::make_unique<Accounts>(selection, window, options);
-  recording.play(accounts.get());
-  accounts->finish();
-  return accounts;
-}
-
-struct Question {
-  Selection selection;
-  Window window;
-  TallyOptions options;
-};
-
-Question any_question(Recording* r, const IndexFacts& facts) {
-  const IndexTimes& times = facts.times;
-  Question q;
-  if (r->pick(2)) q.selection.pid = 7 + static_cast<int>(r->pick(3));
-  uint32_t busy = std::min<uint32_t>(12'000 / static_cast<uint32_t>(r->slice), IndexTimes::kCuts);
-  uint32_t a = r->pick(busy), b = r->pick(busy);
-  const IndexFacts::Image& image =
-      facts.images[r->pick(static_cast<unsigned>(facts.images.size()))];
-  if (image.ended != IndexFacts::kNever && r->pick(3) == 0)  // Where something special happens.
-    a = std::min(image.ended / 2, IndexTimes::kCuts - 1);
-  if (r->pick(3) == 0) b = std::min(a + r->pick(5), IndexTimes::kCuts - 1);
-  if (r->pick(3)) q.window.from_tick = times.cuts[std::min(a, b)];
-  if (r->pick(3)) q.window.to_tick = times.cuts[std::max(a, b)];
-  if (r->pick(10) == 0) q.window.to_tick = kStart + r->slice * r->pick(1000) + 1 + r->pick(18);
-  q.options.by_thread = r->pick(2);
-  q.options.by_phase = r->pick(2);
-  q.options.by_size = r->pick(2);
-  q.options.by_stack = r->pick(4) != 0;
-  if (r->pick(4) == 0) q.options.min_size = 1ULL << r->pick(12);
-  if (r->pick(4) == 0) q.options.max_size = (2ULL << r->pick(12)) - 1;
-  if (r->pick(20) == 0) q.options.max_size = 100;
-  return q;
-}
-
-// About any sizes.
-Question any_sized_question(Recording* r, const IndexFacts& facts) {
-  Question q = any_question(r, facts);
-  if (r->pick(2)) q.options.min_size = r->pick(r->pick(2) ? 300 : 3000);
-  if (r->pick(2)) q.options.max_size = q.options.min_size + r->pick(r->pick(2) ? 100 : 3000);
-  if (r->pick(10) == 0) q.options.max_size = uint64_t{5} << 30 | r->pick(1000);
-  return q;
 }
 
 TEST(Index, AnswersAsALookAtAllEventsDoes) {
@@ -349,10 +90,8 @@ std::string told_of_leaks(const Accounts& accounts) {
 TEST(Index, TellsLeaksAsALookAtAllEventsDoes) {
   int asked = 0, answered = 0, long_rows = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
-    Recording recording(seed, 120, seed % 4 != 0);
-    File file(seed);
-    build(recording, file.path);
-    auto index = open_index(file.path, kStamp, times_of(recording));
+    Indexed made(seed, seed % 4 != 0);
+    auto& [recording, file, index] = made;
     ASSERT_TRUE(index);
     for (int round = 0; round < 40; ++round) {
       Question q = any_sized_question(&recording, index->facts());
@@ -426,10 +165,8 @@ struct LivesTold : HeapObserver {
 TEST(Index, TellsLivesAsALookAtAllEventsDoes) {
   int asked = 0, answered = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
-    Recording recording(seed, 120, seed % 4 != 0);
-    File file(seed);
-    build(recording, file.path);
-    auto index = open_index(file.path, kStamp, times_of(recording));
+    Indexed made(seed, seed % 4 != 0);
+    auto& [recording, file, index] = made;
     ASSERT_TRUE(index);
     for (int round = 0; round < 20; ++round) {
       Window window = any_question(&recording, index->facts()).window;
@@ -484,246 +221,6 @@ TEST(Index, TellsLivesAsALookAtAllEventsDoes) {
   EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
 }
 
-// Rows of any kind, in order, whatever moments are kept and however far that has come.
-TEST(Index, TellsLifetimesAndWhatIsLeftAsALookAtAllEventsDoes) {
-  int asked = 0, answered = 0;
-  size_t lived = 0, left_rows = 0;
-  for (unsigned seed = 1; seed <= 60; ++seed) {
-    Recording recording(seed, 120, seed % 4 != 0);
-    File file(seed);
-    build(recording, file.path);
-    auto index = open_index(file.path, kStamp, times_of(recording));
-    ASSERT_TRUE(index);
-    LifetimeSums kept(*index, recording.tables, index->cells().size() * 8 * recording.pick(30));
-    for (unsigned i = recording.pick(60); i > 0 && kept.prepare(); --i) continue;
-    for (int round = 0; round < 40; ++round) {
-      Question q = any_sized_question(&recording, index->facts());
-      q.options.by_stack = true;
-      ++asked;
-      std::optional<Index::Steps> steps = index->parting_steps_of(q.window);
-      if (!steps) continue;
-      CellRows rows(*index, recording.tables, q.selection, q.options);
-      IndexSums::Rows together = rows.together();
-      auto tell = [&](auto&& amount_of) {
-        std::vector<std::string> told;
-        for (size_t i = 0; i < rows.rows.size(); ++i) {
-          const CellRows::Id& id = rows.rows[i];
-          if (std::string amount = amount_of(i); !amount.empty())
-            told.push_back(fmt::format("{} {} {} {}: {}", raw(id.image), raw(id.stack),
-                                       raw(id.strand), id.size_class, amount));
-        }
-        return told;
-      };
-      auto tell_direct = [&](auto&& amount_of) {
-        TallyOptions options = q.options;
-        options.details = true;
-        std::vector<std::string> told;
-        direct(recording, q.selection, q.window, options)->tally().for_each_row([&](const Row& r) {
-          if (std::string amount = amount_of(r); !amount.empty())
-            told.push_back(fmt::format("{} {} {} {}: {}", raw(r.image), raw(r.stack), raw(r.strand),
-                                       r.size_class, amount));
-        });
-        return told;
-      };
-      std::vector<uint64_t> ticks, again;
-      if (sum_lifetimes(*index, recording.tables, q.window, *steps, together, &ticks)) {
-        ++answered;
-        ASSERT_TRUE(kept.sum(q.window, *steps, together, &again));
-        ASSERT_EQ(again, ticks) << "seed " << seed << ", round " << round << ", from "
-                                << q.window.from_tick << " to " << q.window.to_tick;
-        for (int more = 0; more < 3; ++more) kept.prepare();
-        auto told = tell([&](size_t i) { return ticks[i] ? std::to_string(ticks[i]) : ""; });
-        lived += told.size();
-        auto right = tell_direct([](const Row& row) {
-          uint64_t t = row.details.lifetime_ticks;
-          return t ? std::to_string(t) : "";
-        });
-        if (rows.cut && (q.options.by_thread || q.options.by_phase || q.options.by_size)) {
-          std::ranges::sort(told);  // Where a row is depends on its first block that counts.
-          std::ranges::sort(right);
-        }
-        ASSERT_EQ(told, right) << "seed " << seed << ", round " << round << ", from "
-                               << q.window.from_tick << " to " << q.window.to_tick;
-      }
-      q.options.only_made_in_window = true;
-      LeftBlocks left;
-      ASSERT_TRUE(sum_left(*index, *steps, together, &left));
-      auto text = [](uint64_t blocks, uint64_t bytes) {
-        return blocks ? fmt::format("{} {}", blocks, bytes) : "";
-      };
-      auto told = tell([&](size_t i) { return text(left.blocks[i], left.bytes[i]); });
-      auto right = tell_direct(
-          [&](const Row& row) { return text(row.amounts.live_blocks, row.amounts.live_bytes); });
-      left_rows += told.size();
-      // Their order is none that anybody sees.
-      ASSERT_EQ(std::set(told.begin(), told.end()), std::set(right.begin(), right.end()))
-          << "seed " << seed << ", round " << round << ", from " << q.window.from_tick << " to "
-          << q.window.to_tick;
-    }
-  }
-  EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
-  EXPECT_GT(lived, 10'000u);
-  EXPECT_GT(left_rows, 10'000u);
-}
-
-TEST(Index, TellsOverheadAsALookAtAllEventsDoes) {
-  int asked = 0, answered = 0;
-  size_t rows_told = 0, mapped = 0;
-  for (unsigned seed = 1; seed <= 60; ++seed) {
-    Recording recording(seed);
-    if (seed % 3 == 0)
-      for (trace::Image& image : recording.tables.images)
-        image.modules.emplace_back().path = "/usr/lib/libjemalloc.so.2";
-    File file(seed);
-    build(recording, file.path);
-    auto index = open_index(file.path, kStamp, times_of(recording));
-    ASSERT_TRUE(index);
-    ASSERT_TRUE(index->cover_odd(&index->blocks(), 0, IndexTimes::kSteps,
-                                 [&](const OddEntry& entry) { mapped += entry.is_mapped; }));
-    IndexSums sums(index.get(), 1 << 20);
-    for (int round = 0; round < 40; ++round) {
-      Question q = any_sized_question(&recording, index->facts());
-      q.options.by_stack = true;
-      ++asked;
-      std::optional<Index::Steps> steps = index->steps_of(q.window);
-      if (!steps || index->selected(recording.tables, q.selection).empty()) continue;
-      ++answered;
-      CellRows rows(*index, recording.tables, q.selection, q.options);
-      std::vector<uint64_t> bytes;
-      ASSERT_TRUE(sum_overhead(*index, &sums, recording.tables, q.selection, q.window, *steps,
-                               rows.together(), &bytes));
-      auto name = [](const auto& row) {
-        return fmt::format("{} {} {} {}", raw(row.image), raw(row.stack), raw(row.strand),
-                           row.size_class);
-      };
-      std::map<std::string, uint64_t> told, right;
-      for (size_t i = 0; i < rows.rows.size(); ++i)
-        if (bytes[i] != 0) told[name(rows.rows[i])] = bytes[i];
-      TallyOptions options = q.options;
-      options.details = options.overhead = true;
-      direct(recording, q.selection, q.window, options)->tally().for_each_row([&](const Row& r) {
-        Allocator allocator = allocator_of(recording.tables.image(r.image));
-        uint64_t overhead = r.details.overhead_bytes[static_cast<size_t>(allocator)];
-        if (overhead != 0) right[name(r)] = overhead;
-      });
-      rows_told += told.size();
-      ASSERT_EQ(told, right) << "seed " << seed << ", round " << round << ", sizes "
-                             << q.options.min_size << " to " << q.options.max_size << ", from "
-                             << q.window.from_tick << " to " << q.window.to_tick;
-    }
-  }
-  EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
-  EXPECT_GT(rows_told, 10'000u);
-  EXPECT_GT(mapped, 100u);
-}
-
-// Each block as one that looks at all events has it, or together with others of its cell.
-TEST(Index, TellsBlocksAsALookAtAllEventsDoes) {
-  struct Told {
-    uint64_t blocks = 0, bytes = 0, first = UINT64_MAX, last = 0;
-    bool operator==(const Told&) const = default;
-    void add(const BlockBar& bar) {
-      blocks += bar.blocks, bytes += bar.bytes;
-      first = std::min(first, bar.born), last = std::max(last, bar.died);
-    }
-  };
-  using Key = std::tuple<ThreadId, uint8_t, uint64_t>;
-  // Whatever their threads: bars of several have none.
-  auto sums_of = [](const std::map<Key, Told>& bars) {
-    std::map<std::pair<uint8_t, uint64_t>, std::array<uint64_t, 4>> sums;
-    for (const auto& [of, sum] : bars) {
-      auto& to = sums.try_emplace({std::get<1>(of), std::get<2>(of)}).first->second;
-      to[0] += sum.blocks, to[1] += sum.bytes;
-      to[2] = std::max(to[2], UINT64_MAX - sum.first), to[3] = std::max(to[3], sum.last);
-    }
-    return sums;
-  };
-  using Single = std::tuple<ThreadId, uint8_t, uint64_t, uint64_t, uint64_t>;
-  int asked = 0, answered = 0;
-  size_t singles = 0, merged = 0;
-  for (unsigned seed = 1; seed <= 60; ++seed) {
-    Recording recording(seed, 120, seed % 4 != 0);
-    File file(seed);
-    build(recording, file.path);
-    auto index = open_index(file.path, kStamp, times_of(recording));
-    ASSERT_TRUE(index);
-    for (int round = 0; round < 20; ++round) {
-      Question q = any_sized_question(&recording, index->facts());
-      uint32_t stack = recording.pick(4) ? 1 + recording.pick(20) : 0;
-      bool whole_classes = Index::suits(q.options);
-      ++asked;
-      std::optional<Index::Steps> steps = index->parting_steps_of(q.window);
-      if (!steps) continue;
-      SiteBlocks::Cells cells = {{}, q.options.min_size, q.options.max_size};
-      for (const IndexCell& cell : index->cells()) {
-        bool counts = q.selection.contains(recording.tables.image(cell.image)) &&
-                      (stack == 0 || raw(cell.stack) == stack);
-        auto [least, most] = sizes_of_class(cell.size_class);
-        bool all = least >= cells.min_size && most <= cells.max_size;
-        bool some = least <= cells.max_size && most >= cells.min_size;
-        cells.wants.push_back(counts && all    ? SiteBlocks::Cells::kAll
-                              : counts && some ? SiteBlocks::Cells::kSome
-                                               : SiteBlocks::Cells::kNone);
-      }
-      SiteBlocks told({}, 1'000'000);
-      if (!told.restore(*index, *steps, cells)) {
-        EXPECT_FALSE(whole_classes);
-        continue;
-      }
-      ++answered;
-      SiteBlocks expected(
-          [&](ImageId, const Block& block) {
-            return (stack == 0 || raw(block.stack) == stack) && block.size >= q.options.min_size &&
-                   block.size <= q.options.max_size;
-          },
-          1'000'000);
-      Heap heap(q.selection, q.window);
-      heap.add_observer(&expected);
-      recording.play(&heap);
-      heap.finish();
-      // What is kept for many questions tells the same, with more of them together.
-      SiteBlocks::Folded folded(*index, cells);
-      ASSERT_EQ(folded.ok(), true);
-      SiteBlocks again({}, 1'000'000);
-      again.restore(folded, *index, *steps);
-      ASSERT_EQ(again.blocks(), expected.blocks());
-      ASSERT_EQ(told.blocks(), expected.blocks());
-      std::multiset<Single> all;
-      std::map<Key, Told> right, here, kept;
-      auto key = [](const BlockBar& bar) {
-        return Key{bar.thread, bar.size_class, bar.died == BlockBar::kAlive};
-      };
-      auto single = [](const BlockBar& bar) {
-        return Single{bar.thread, bar.size_class, bar.born, bar.died, bar.bytes};
-      };
-      for (const BlockBar& bar : expected.take()) {
-        right[key(bar)].add(bar);
-        all.insert(single(bar));
-      }
-      for (const BlockBar& bar : again.take()) kept[key(bar)].add(bar);
-      for (const BlockBar& bar : told.take()) {
-        here[key(bar)].add(bar);
-        if (bar.blocks > 1) {
-          ++merged;
-          continue;
-        }
-        ++singles;
-        auto found = all.find(single(bar));
-        ASSERT_NE(found, all.end()) << "seed " << seed << ", round " << round;
-        all.erase(found);
-      }
-      ASSERT_EQ(here.size(), right.size());
-      ASSERT_EQ(sums_of(kept), sums_of(right)) << "seed " << seed << ", round " << round;
-      for (const auto& [of, sums] : right)
-        ASSERT_TRUE(here[of] == sums) << "seed " << seed << ", round " << round << ", from "
-                                      << q.window.from_tick << " to " << q.window.to_tick;
-    }
-  }
-  EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
-  EXPECT_GT(singles, 10'000u);
-  EXPECT_GT(merged, 100u);
-}
-
 // Of exact sizes, and slice by slice.
 struct SizesTold : HeapObserver {
   using Key = std::tuple<uint32_t, ImageId, uint64_t>;  // The step, the image, the size.
@@ -753,10 +250,8 @@ struct SizesTold : HeapObserver {
 TEST(Index, TellsSizesAsALookAtAllEventsDoes) {
   int asked = 0, answered = 0;
   for (unsigned seed = 1; seed <= 40; ++seed) {
-    Recording recording(seed, 120, seed % 4 != 0);
-    File file(seed);
-    build(recording, file.path);
-    auto index = open_index(file.path, kStamp, times_of(recording));
+    Indexed made(seed, seed % 4 != 0);
+    auto& [recording, file, index] = made;
     ASSERT_TRUE(index);
     const std::vector<IndexFacts::Size>& sizes = index->facts().sizes;
     ASSERT_FALSE(sizes.empty());
@@ -812,115 +307,6 @@ TEST(Index, TellsSizesAsALookAtAllEventsDoes) {
     }
   }
   EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
-}
-
-// Each image's stacks as rows, or some of their cells, whatever moments are kept and however far
-// that has come.
-TEST(IndexSums, AnswersAsTheIndexDoes) {
-  int answered = 0;
-  for (unsigned seed = 1; seed <= 40; ++seed) {
-    Recording recording(seed);
-    File file(seed);
-    build(recording, file.path);
-    auto index = open_index(file.path, kStamp, times_of(recording));
-    ASSERT_TRUE(index);
-    constexpr uint32_t kStacks = 32;
-    std::vector<uint32_t> row_of_cell;
-    for (const IndexCell& cell : index->cells())
-      row_of_cell.push_back((raw(cell.image) - 1) * kStacks + raw(cell.stack));
-    size_t rows = recording.tables.images.size() * kStacks;
-    IndexSums sums(index.get(), index->cells().size() * 24 * recording.pick(40));
-    for (unsigned i = recording.pick(40); i > 0 && sums.prepare(); --i) continue;
-    for (int round = 0; round < 40; ++round) {
-      Question q = any_question(&recording, index->facts());
-      auto expected = index->answer(recording.tables, q.selection, q.window, {});
-      if (!expected) continue;
-      ++answered;
-      IndexSums::Amounts found;
-      IndexSums::Wanted wanted = IndexSums::all();
-      if (recording.pick(2)) {
-        wanted = {};
-        for (bool& amount : wanted) amount = recording.pick(3) == 0;
-      }
-      ASSERT_TRUE(sums.sum(q.selection, q.window, *index->steps_of(q.window), wanted,
-                           {row_of_cell, rows}, &found));
-      std::vector<Counts> right(rows);
-      expected->for_each_stack([&](ImageId image, StackId stack, const Amounts& amounts) {
-        right[(raw(image) - 1) * kStacks + raw(stack)] = amounts;
-      });
-      for (size_t row = 0; row < rows; ++row) {
-        if (!q.selection.contains(recording.tables.images[row / kStacks])) continue;
-        const Counts& r = right[row];
-        const uint64_t amounts[] = {r.allocations, r.reallocations, r.temporary, r.allocated_bytes,
-                                    r.live_bytes,  r.live_blocks,   r.peak_bytes};
-        for (size_t amount = 0; amount < IndexSums::kAmounts; ++amount) {
-          if (!wanted[amount]) continue;
-          ASSERT_EQ(found[amount][row], amounts[amount])
-              << "amount " << amount << ", seed " << seed << ", round " << round;
-        }
-      }
-      for (int more = 0; more < 3; ++more) sums.prepare();
-    }
-  }
-  EXPECT_GT(answered, 500);  // Or nothing was compared.
-}
-
-// Rows of any kind, of any sizes.
-TEST(IndexSums, TellsAnySizesAsALookAtAllEventsDoes) {
-  int asked = 0, answered = 0;
-  size_t cut = 0;
-  for (unsigned seed = 1; seed <= 60; ++seed) {
-    Recording recording(seed);
-    File file(seed);
-    build(recording, file.path);
-    auto index = open_index(file.path, kStamp, times_of(recording));
-    ASSERT_TRUE(index);
-    IndexSums sums(index.get(), index->cells().size() * 24 * recording.pick(40));
-    for (unsigned i = recording.pick(40); i > 0 && sums.prepare(); --i) continue;
-    for (int round = 0; round < 40; ++round) {
-      Question q = any_sized_question(&recording, index->facts());
-      q.options.by_stack = true;
-      ++asked;
-      std::optional<Index::Steps> steps = index->steps_of(q.window);
-      if (!steps || index->selected(recording.tables, q.selection).empty()) continue;
-      ++answered;
-      CellRows rows(*index, recording.tables, q.selection, q.options);
-      cut += rows.cut.has_value();
-      IndexSums::Wanted wanted = IndexSums::all();
-      if (recording.pick(2))
-        for (bool& amount : wanted) amount = recording.pick(3) == 0;
-      IndexSums::Amounts found;
-      ASSERT_TRUE(sums.sum(q.selection, q.window, *steps, wanted, rows.together(), &found));
-      using Numbers = std::array<uint64_t, IndexSums::kAmounts>;
-      std::map<std::string, Numbers> told, right;
-      auto keep = [&](std::map<std::string, Numbers>* to, ImageId image, StackId stack,
-                      StrandId strand, unsigned size_class, Numbers numbers) {
-        for (size_t i = 0; i < numbers.size(); ++i)
-          if (!wanted[i]) numbers[i] = 0;
-        if (numbers != Numbers{})
-          (*to)[fmt::format("{} {} {} {}", raw(image), raw(stack), raw(strand), size_class)] =
-              numbers;
-      };
-      for (size_t i = 0; i < rows.rows.size(); ++i) {
-        Numbers numbers = {};
-        for (size_t k = 0; k < numbers.size(); ++k)
-          if (wanted[k]) numbers[k] = found[k][i];
-        const CellRows::Id& id = rows.rows[i];
-        keep(&told, id.image, id.stack, id.strand, id.size_class, numbers);
-      }
-      direct(recording, q.selection, q.window, q.options)->tally().for_each_row([&](const Row& r) {
-        const Counts& a = r.amounts;
-        keep(&right, r.image, r.stack, r.strand, r.size_class,
-             {a.allocations, a.reallocations, a.temporary, a.allocated_bytes, a.live_bytes,
-              a.live_blocks, a.peak_bytes});
-      });
-      ASSERT_EQ(told, right) << "seed " << seed << ", round " << round << ", sizes "
-                             << q.options.min_size << " to " << q.options.max_size << ", from "
-                             << q.window.from_tick << " to " << q.window.to_tick;
-    }
-  }
-  EXPECT_GT(answered, asked / 3);  // Or nothing was compared.
-  EXPECT_GT(cut, 300u);
 }
 
 TEST(Index, WhoHasEndedHasNoShareOfAPeakInTheSameSlice) {

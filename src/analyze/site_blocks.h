@@ -47,10 +47,10 @@ class SiteBlocks : public HeapObserver {
             bool counts) override;
   void left(ImageId image, const BlockTable& live) override;
 
-  // Instead of events: adds the blocks of an index's cells that ended in these steps (see
-  // Index::parting_steps_of) or were live at their end. `wants`: by cell, whether it is shown; of
-  // some, only sizes in `sizes`. False: the index does not tell. What the index has put together
-  // stays so: is_coarse() then, and a look at all events may tell more apart.
+  // Instead of events (indexed_blocks.cc): adds the blocks of an index's cells that ended in these
+  // steps (see Index::parting_steps_of) or were live at their end. `wants`: by cell, whether it is
+  // shown; of some, only sizes in `sizes`. False: the index does not tell. What the index has put
+  // together stays so: is_coarse() then, and a look at all events may tell more apart.
   struct Cells {
     enum Want : uint8_t { kNone, kSome, kAll };
     std::vector<Want> wants;
@@ -68,7 +68,7 @@ class SiteBlocks : public HeapObserver {
   void thin(size_t most);
   uint64_t highest_waste(size_t pairs) const;
   struct Looks;
-  class BarOf;
+  class Wants;
   class StepFold;
   template <typename LookOf>
   bool restore(const Index& index, Index::Steps steps, const Cells& cells, const Looks& looks,
@@ -81,11 +81,11 @@ class SiteBlocks : public HeapObserver {
   std::vector<BlockBar> bars_;
 };
 
-// The blocks of an index's cells over the whole recording, for whoever asks about one range after
-// the other.
+// The blocks of an index's cells that ended in some steps or were live at their end, for whoever
+// asks about these; or, if it is all steps, about one range after the other.
 class SiteBlocks::Folded {
  public:
-  Folded(const Index& index, const Cells& cells);
+  Folded(const Index& index, const Cells& cells, Index::Steps steps);
   // False: the index does not tell.
   bool ok() const { return ok_; }
 
@@ -97,7 +97,8 @@ class SiteBlocks::Folded {
     BlockBar bar;
   };
   template <typename LookOf>
-  bool fold(const Index& index, const Cells& cells, const Looks& looks, const LookOf& look_of);
+  bool fold(const Index& index, const Cells& cells, Index::Steps steps, const Looks& looks,
+            const LookOf& look_of);
 
   std::vector<Entry> entries_;
   bool ok_ = false;

@@ -265,8 +265,8 @@ class LifetimesView : public View, public HeapObserver {
       bool counts = (life.roles & IndexLife::kLived) && life.born >= from.steps.first;
       return counts && sizes[half].has(life) ? place_of[life.cell] : kNoPlace;
     };
-    bool good =
-        from.index.for_each_ended_in_two(from.steps, [&](size_t half, const IndexLife& life) {
+    bool good = from.index.for_each_ended_in_two(
+        from.steps, [&](size_t half, const IndexLife& life) __attribute__((always_inline)) {
           uint32_t place = place_if_counts(half, life);
           if (place == kNoPlace) return;
           auto ticks = static_cast<double>(static_cast<int64_t>(life.longest_ticks));

@@ -87,7 +87,6 @@ struct BlocksQuestion {
   BlockFilter filter;
   // Whether each block is to be told apart, however long that takes. Nothing: if it does not.
   std::optional<bool> each;
-  std::string cells_key;  // All of the question but its range.
 };
 Result<BlocksQuestion> blocks_question(const Context& context, const Parameters& parameters);
 // From the index, with the explorer; nothing: it does not know, or all events are read soon.

@@ -74,9 +74,6 @@ Result<BlocksQuestion> blocks_question(const Context& context, const Parameters&
   asked.filter = block_filter(context, *question, [&](size_t row) {
     return groups->group_of_row[row] == *site && meant[row];
   });
-  for (const auto& [parameter, value] : parameters)
-    if (parameter != "from" && parameter != "to" && parameter != "asked")
-      asked.cells_key += parameter + '\0' + value + '\0';
   if (std::string each = word(parameters, "each"); !each.empty()) asked.each = each == "1";
   asked.query = question->query;
   asked.query.frames = {};
@@ -157,7 +154,7 @@ std::optional<std::string> indexed_blocks_answer(const Context& context,
   uint64_t share =
       (steps->last - steps->first + 1) * explorer.blocks_of(cells) / analyze::IndexTimes::kSteps;
   if (share > kManyBlocks) {
-    auto folded = explorer.folded_blocks(asked.cells_key, cells);
+    auto folded = explorer.folded_blocks(cells, *steps);
     if (!folded) return std::nullopt;
     blocks.restore(*folded, *index, *steps);
   } else if (!blocks.restore(*index, *steps, cells)) {

@@ -32,9 +32,13 @@ void list_functions(const Explorer& explorer, const Explorer::Tree& tree,
     if (node == Explorer::kNobody) continue;
     Listed::Row& function = rows[static_cast<uint32_t>(calls.nodes()[node].symbol)];
     function.amounts += now.at(row, metric);
-    function.stacks += now.value(row, metric) > 0;
     if (before) function.before += before->at(row, metric);
   }
+  now.for_each_value(metric, [&](size_t row, uint64_t value) {
+    uint32_t node = tree.node_of_row[row];
+    if (value > 0 && node != Explorer::kNobody)
+      ++rows[static_cast<uint32_t>(calls.nodes()[node].symbol)].stacks;
+  });
   analyze::NodeValues values = explorer.values(tree, now, metric);
   std::vector<uint32_t> open(calls.symbols());
   struct Visit {
@@ -73,13 +77,17 @@ void list_groups(const Explorer::Groups& groups, const Explorer::Amounted& now,
     const analyze::RowGroups::Group& group = groups.groups[i];
     listed->rows[i].name = by == By::kSite ? group.site : plain_name(group.name);
   }
-  for (size_t row = 0; row < groups.group_of_row.size(); ++row) {
-    if (groups.group_of_row[row] == Explorer::kNobody) continue;
-    Listed::Row& group = listed->rows[groups.group_of_row[row]];
-    group.amounts += now.at(row, metric);
-    group.stacks += now.value(row, metric) > 0;
-    if (before) group.before += before->at(row, metric);
-  }
+  auto group_of = [&](size_t row) { return groups.group_of_row[row]; };
+  auto add = [&](const Explorer::Amounted& amounts, auto&& part) {
+    amounts.add_up(metric, groups.groups.size(), group_of,
+                   [&](size_t group, const analyze::Amounts& sum) { part(group) += sum; });
+  };
+  add(now, [&](size_t group) -> analyze::Amounts& { return listed->rows[group].amounts; });
+  now.for_each_value(metric, [&](size_t row, uint64_t value) {
+    if (value > 0 && group_of(row) != Explorer::kNobody) ++listed->rows[group_of(row)].stacks;
+  });
+  if (before)
+    add(*before, [&](size_t group) -> analyze::Amounts& { return listed->rows[group].before; });
 }
 
 void name_rows(std::vector<analyze::RowGroups::Group> groups, Listed* listed) {

@@ -194,18 +194,6 @@ Result<std::string> stacks_answer(const Context& context, const Parameters& para
       explorer.amounts(*question, Explorer::Wanted::kAll, progress);
   if (!amounts) return std::unexpected(amounts.error());
   Explorer::Grouping groups = explorer.groups(*question, By::kSite);
-  std::vector<uint32_t> rows;
-  auto amount = [&](uint32_t row) { return (*amounts)->value(row, question->metric); };
-  auto add_rows = [&](auto&& counts) {
-    for (uint32_t row = 0; row < groups->group_of_row.size(); ++row)
-      if (groups->group_of_row[row] == *site && counts(row)) rows.push_back(row);
-  };
-  add_rows([&](uint32_t row) { return amount(row) > 0; });
-  if (rows.empty())  // A site that has nothing of the metric has stacks all the same.
-    add_rows([&](uint32_t row) {
-      Amounts of = (*amounts)->at(row, question->metric);
-      return of.allocations > 0 || of.reallocations > 0 || of.live_blocks > 0;
-    });
   analyze::Query shown = question->query;
   shown.threads.clear();
   shown.phases.clear();
@@ -220,8 +208,18 @@ Result<std::string> stacks_answer(const Context& context, const Parameters& para
     uint64_t value;
   };
   std::vector<Stack> stacks;
-  for (uint32_t row : rows)
-    stacks.push_back({row, (*amounts)->at(row, question->metric), amount(row)});
+  auto add_stacks = [&](auto&& counts) {
+    (*amounts)->for_each_value(question->metric, [&](size_t row, uint64_t value) {
+      if (groups->group_of_row[row] != *site) return;
+      Amounts of = (*amounts)->at(row, question->metric);
+      if (counts(of, value)) stacks.push_back({static_cast<uint32_t>(row), of, value});
+    });
+  };
+  add_stacks([](const Amounts&, uint64_t value) { return value > 0; });
+  if (stacks.empty())  // A site that has nothing of the metric has stacks all the same.
+    add_stacks([](const Amounts& of, uint64_t) {
+      return of.allocations > 0 || of.reallocations > 0 || of.live_blocks > 0;
+    });
   // Of CPU time, each address within a line that was met is a stack of its own: here they are one.
   if (question->metric == analyze::Metric::kCpu) merge_alike(frames_of, &stacks);
   size_t kept = std::min(stacks.size(), kMostStacks);

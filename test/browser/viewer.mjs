@@ -199,6 +199,7 @@ export class Viewer {
       await this.page.waitForTimeout(30);
     }
     await grid.evaluate((e) => (e.scrollTop = 0));
+    await this.settled();
     return [...found]
       .sort((a, b) => a[0] - b[0])
       .map(([, row]) => row)

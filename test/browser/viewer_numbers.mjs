@@ -164,16 +164,19 @@ const leaks = async (viewer, trace) => {
     [...sums].map(([f, [b, n]]) => [f, bytes(b), percent(b, t.bytes), count(n)].join(" | ")).sort(),
   );
   // Of a site with several stacks the first is unfolded, another when it is clicked.
-  for (const row of (await viewer.page.$$(".view .rows [role=row]")).slice(0, 6)) {
+  const sites = viewer.page.locator(".view .rows [role=row]");
+  for (let i = 0; i < Math.min(6, await sites.count()); ++i) {
+    const row = sites.nth(i); // Not a handle: rows that come into sight are drawn anew.
     await row.click();
     await viewer.settled();
-    const folded = await viewer.page.$(".panel details:not([open])");
-    if (!folded) continue;
-    check("a folded stack has no frames yet", await folded.$(".frame"), null);
-    await (await folded.$("summary")).click();
+    const folded = viewer.page.locator(".panel details:not([open])").first();
+    if ((await folded.count()) === 0) continue;
+    check("a folded stack has no frames yet", await folded.locator(".frame").count(), 0);
+    const unfolded = await folded.elementHandle();
+    await folded.locator("summary").click();
     await viewer.settled();
-    const named = await folded.$eval(".frame", (frame) => frame.title);
-    check("an unfolded one leads to its site", named, await row.$eval(".frame", (frame) => frame.title));
+    const named = await unfolded.$eval(".frame", (frame) => frame.title);
+    check("an unfolded one leads to its site", named, await row.locator(".frame").first().getAttribute("title"));
     break;
   }
   if (t.ignored_blocks)
