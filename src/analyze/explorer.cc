@@ -83,25 +83,6 @@ IndexSums::Wanted parts_of(Metric metric) {
   return wanted;
 }
 
-uint64_t Amounts::* part_of(size_t part) {
-  switch (part) {
-    case IndexSums::kAllocations:
-      return &Amounts::allocations;
-    case IndexSums::kReallocations:
-      return &Amounts::reallocations;
-    case IndexSums::kTemporary:
-      return &Amounts::temporary;
-    case IndexSums::kAllocatedBytes:
-      return &Amounts::allocated_bytes;
-    case IndexSums::kLiveBytes:
-      return &Amounts::live_bytes;
-    case IndexSums::kLiveBlocks:
-      return &Amounts::live_blocks;
-    default:
-      return &Amounts::peak_bytes;
-  }
-}
-
 uint64_t Amounts::* timed_part(Metric metric) {
   return metric == Metric::kLifetime   ? &Amounts::lifetime_ns
          : metric == Metric::kOverhead ? &Amounts::overhead_bytes
@@ -185,7 +166,7 @@ void Explorer::Amounted::for_each_part(
     Metric metric,
     const std::function<void(const std::vector<uint64_t>&, uint64_t Amounts::*)>& visit) const {
   for (size_t part = 0; part < IndexSums::kAmounts; ++part)
-    if (!counted[part].empty()) visit(counted[part], part_of(part));
+    if (!counted[part].empty()) visit(counted[part], IndexSums::part_of(part));
   if (!timed.empty()) visit(timed, timed_part(metric));
   if (!samples.empty()) visit(samples, &Amounts::cpu_samples);
 }
@@ -202,7 +183,7 @@ std::vector<const std::vector<uint64_t>*> Explorer::Amounted::parts_of(Metric me
 Amounts Explorer::Amounted::at(size_t row, Metric metric) const {
   Amounts amounts;
   for (size_t part = 0; part < IndexSums::kAmounts; ++part)
-    if (!counted[part].empty()) amounts.*part_of(part) = counted[part][row];
+    if (!counted[part].empty()) amounts.*IndexSums::part_of(part) = counted[part][row];
   if (!timed.empty()) amounts.*timed_part(metric) = timed[row];
   if (!samples.empty()) amounts.cpu_samples = samples[row];
   return amounts;
@@ -423,31 +404,11 @@ bool Explorer::for_each_row(const Question& question,
     row.strand = id.strand;
     row.size_class = id.size_class;
     for (size_t part = 0; part < IndexSums::kAmounts; ++part)
-      if (!sums[part].empty()) row.amounts.*part_of(part) = sums[part][i];
+      if (!sums[part].empty()) row.amounts.*IndexSums::part_of(part) = sums[part][i];
     if (!timed.empty()) row.amounts.*timed_part(question.metric) = timed[i];
     const Amounts& a = row.amounts;
     if (value(a, Metric::kCalls) > 0 || a.live_blocks > 0 || a.peak_bytes > 0 || a.lifetime_ns > 0)
       visit(row);
-  }
-  return true;
-}
-
-bool Explorer::restore_rows(const Question& question, Window window, Accounts* accounts) {
-  const Query& query = question.query;
-  TallyOptions tally = query.tally_of_strands();
-  std::optional<Index::Steps> steps = index_->steps_of(window);
-  if (!steps || is_about_left(question) || !Index::suits(counting(tally))) return false;
-  const CellRows& rows = cell_rows(question, tally);
-  IndexSums::Amounts sums;
-  if (!sums_->sum(query.selection, window, *steps, IndexSums::all(), rows.together(), &sums))
-    return false;
-  for (size_t i = 0; i < rows.rows.size(); ++i) {
-    const CellRows::Id& id = rows.rows[i];
-    Amounts amounts;
-    for (size_t part = 0; part < IndexSums::kAmounts; ++part)
-      amounts.*part_of(part) = sums[part][i];
-    unsigned of_sizes = tally.by_size ? id.size_class : size_class(tally.min_size);
-    accounts->tally_to_restore()->restore(id.image, id.stack, id.strand, of_sizes, amounts);
   }
   return true;
 }
@@ -473,17 +434,13 @@ bool Explorer::with_view(View* view, const QueryWords& words, const Query& query
   TallyOptions tally = query.tally_of_strands();
   std::unique_ptr<Accounts> accounts = index_->totals(tables, query.selection, *window, tally);
   if (!accounts) return false;
-  if (view->needs_rows() && !restore_rows({words, query, Metric::kPeak}, *window, accounts.get()))
-    return false;
   IndexedWindow from = {
       *index_, *sums_, *window, *steps, *reading_, query, index_->selected(tables, query.selection),
       {},      {}};
-  if (!view->needs_rows()) {  // While the reading has all rows.
-    AskedCells asked = asked_cells({words, query, Metric::kPeak});
-    for (size_t i = 0; i < asked.rows.size(); ++i)
-      from.asked_cells.push_back(asked.rows[i] != kNobody ||
-                                 (asked.cut && asked.cut->row_of_cell[i] != kNobody));
-  }
+  AskedCells asked = asked_cells({words, query, Metric::kPeak});
+  for (size_t i = 0; i < asked.rows.size(); ++i)
+    from.asked_cells.push_back(asked.rows[i] != kNobody ||
+                               (asked.cut && asked.cut->row_of_cell[i] != kNobody));
   from.cell_sites = [&] {
     std::string key = frames_key(words);
     const auto* kept = cell_sites_.find(key);
@@ -609,7 +566,8 @@ Result<void> Explorer::from_events(const Question& question, const Progress& pro
     if (to == kNobody) return;
     Amounts amounts = row.amounts;
     for (size_t part = 0; part < IndexSums::kAmounts; ++part)
-      if (!found->counted[part].empty()) found->counted[part][to] += amounts.*part_of(part);
+      if (!found->counted[part].empty())
+        found->counted[part][to] += amounts.*IndexSums::part_of(part);
     if (timed) found->timed[to] += amounts.*timed_part(question.metric);
   };
   StrandSelector strands((*read)->tables(), (*read)->accounts().phases(), query);

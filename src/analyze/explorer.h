@@ -277,8 +277,6 @@ class Explorer {
   // How long the blocks of rows lived in the window, in nanoseconds.
   bool lifetimes(Window window, const IndexSums::Rows& rows, std::vector<uint64_t>* ns);
   const CellRows& cell_rows(const Question& question, const TallyOptions& options);
-  // Gives a tally all rows that the question's query would give it, whatever their stacks.
-  bool restore_rows(const Question& question, Window window, Accounts* accounts);
   Result<void> from_events(const Question& question, const Progress& progress, Amounted* found);
   // Nothing: only the events tell it.
   std::optional<Window> window_of_cpu(const Query& query) const;

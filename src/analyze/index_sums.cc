@@ -27,6 +27,25 @@ static uint64_t amount_of(const IndexEntry& entry, size_t amount) {
   }
 }
 
+uint64_t Counts::* IndexSums::part_of(size_t amount) {
+  switch (amount) {
+    case kAllocations:
+      return &Counts::allocations;
+    case kReallocations:
+      return &Counts::reallocations;
+    case kTemporary:
+      return &Counts::temporary;
+    case kAllocatedBytes:
+      return &Counts::allocated_bytes;
+    case kLiveBytes:
+      return &Counts::live_bytes;
+    case kLiveBlocks:
+      return &Counts::live_blocks;
+    default:
+      return &Counts::peak_bytes;
+  }
+}
+
 IndexSums::Kept::Kept(const std::vector<uint64_t>& numbers) {
   if (std::ranges::any_of(numbers, [](uint64_t number) { return number > UINT32_MAX; }))
     wide = numbers;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analyze/index.h"
+#include "analyze/tally.h"
 
 namespace malloscope::analyze {
 
@@ -70,6 +71,7 @@ class IndexSums {
   static constexpr size_t kAmounts = 7;
   using Amounts = std::array<std::vector<uint64_t>, kAmounts>;  // By row; empty if not asked for.
   using Wanted = std::array<bool, kAmounts>;
+  static uint64_t Counts::* part_of(size_t amount);
   static constexpr Wanted all() { return {true, true, true, true, true, true, true}; }
 
   // False: a block of the index is damaged.

@@ -84,7 +84,7 @@ struct IndexedWindow {
   IndexSums& sums;  // Of it.
   Window window;
   Index::Steps steps;        // See Index::parting_steps_of.
-  Reading& reading;          // With the window's totals and rows.
+  Reading& reading;          // With the window's totals.
   const Query& query;        // As View::prepare has it.
   std::vector<bool> images;  // Those that are selected, by id - 1.
   // By cell, whether the query is about it, as far as its size class tells; and the sites of these.
@@ -121,8 +121,7 @@ class View {
   virtual void attach(Heap* heap, const trace::Overview& overview) { (void)heap, (void)overview; }
   virtual Answer answer(Reading* reading, const Query& query) = 0;
   // Instead of attach() and a look at all events, before answer(): what it would have seen. False:
-  // an index does not tell it. Whether its rows are needed then, or its totals will do.
-  virtual bool needs_rows() const { return false; }
+  // an index does not tell it. Of the reading it has totals then, but no rows.
   virtual bool restore(const IndexedWindow& from) {
     (void)from;
     return false;

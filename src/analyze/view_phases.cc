@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 
 #include "analyze/numbers.h"
 #include "analyze/phase_spans.h"
 #include "analyze/profile_views.h"
+#include "analyze/site_groups.h"
 #include "analyze/view.h"
 
 namespace malloscope::analyze {
@@ -21,8 +24,11 @@ using Kind = Column::Kind;
 class PhasesView : public View {
  public:
   void prepare(Query* query) override { query->tally.by_phase = true; }
-  bool needs_rows() const override { return true; }
-  bool restore(const IndexedWindow&) override { return true; }
+  bool restore(const IndexedWindow& from) override {
+    cell_sites_ = from.cell_sites();
+    restored_.emplace(from.index, *cell_sites_, from.query.tally);
+    return restored_->sum(from, IndexSums::all());
+  }
 
   Answer answer(Reading* reading, const Query& query) override {
     const trace::Tables& tables = reading->tables();
@@ -40,20 +46,29 @@ class PhasesView : public View {
       line.open += !span.ended;
     }
     Amounts all;
-    SiteIndex sites(reading, query);
-    reading->for_each_row([&](const Row& row) {
-      std::optional<size_t> site = sites.site_of(row.image, row.stack, row.strand);
-      if (!site) return;
-      all += row.amounts;
+    auto add_amounts = [&](StrandId strand, size_t site, const Amounts& amounts) {
+      all += amounts;
       auto add = [&](Line& line) {
-        line.amounts += row.amounts;
-        if (row.amounts.live_bytes > 0) line.live_of_site[*site] += row.amounts.live_bytes;
+        line.amounts += amounts;
+        if (amounts.live_bytes > 0) line.live_of_site[site] += amounts.live_bytes;
       };
-      const PhasePath& path = phases.paths[raw(phases_of(row.strand))];
+      const PhasePath& path = phases.paths[raw(phases_of(strand))];
       for (uint32_t name : path) add(lines[name]);
       if (path.empty()) add(lines.back());
-      (path.empty() ? lines.back() : lines[path.back()]).own_left += row.amounts.live_bytes;
-    });
+      (path.empty() ? lines.back() : lines[path.back()]).own_left += amounts.live_bytes;
+    };
+    std::optional<SiteIndex> own_sites;
+    if (restored_) {
+      for (const SiteGroups::Group& group : restored_->groups)
+        add_amounts(restored_->strands[group.strand].strand, group.site, {group.amounts});
+    } else {
+      own_sites.emplace(reading, query);
+      reading->for_each_row([&](const Row& row) {
+        if (std::optional<size_t> site = own_sites->site_of(row.image, row.stack, row.strand))
+          add_amounts(row.strand, *site, row.amounts);
+      });
+    }
+    const SiteIndex& sites = own_sites ? *own_sites : cell_sites_->sites();
 
     std::vector<size_t> order;
     bool filtered = !query.frames.empty() || query.tells_strands();
@@ -83,18 +98,19 @@ class PhasesView : public View {
       const Line& line = lines[i];
       bool none = i + 1 == lines.size();
       TableRow row;
-      row.cells = {
-          line.times == 0 ? Cell() : Cell(tables.time_ns(line.first_tick)),
-          line.times == 0 ? Cell() : Cell(line.times),
-          line.times == 0 ? Cell() : Cell(line.ns),
-          line.amounts.allocations,
-          line.amounts.allocated_bytes,
-          line.amounts.temporary,
-          line.amounts.peak_bytes,
-          line.amounts.live_blocks,
-          line.amounts.live_bytes,
-          none ? std::string(kNoPhase) : tables.mark_names[i],
-          line.amounts.live_bytes == 0 ? Cell() : Cell(sites.frame(line.heaviest_site()).function)};
+      row.cells = {line.times == 0 ? Cell() : Cell(tables.time_ns(line.first_tick)),
+                   line.times == 0 ? Cell() : Cell(line.times),
+                   line.times == 0 ? Cell() : Cell(line.ns),
+                   line.amounts.allocations,
+                   line.amounts.allocated_bytes,
+                   line.amounts.temporary,
+                   line.amounts.peak_bytes,
+                   line.amounts.live_blocks,
+                   line.amounts.live_bytes,
+                   none ? std::string(kNoPhase) : tables.mark_names[i],
+                   line.amounts.live_bytes == 0
+                       ? Cell()
+                       : Cell(sites.frame(heaviest_site(line.live_of_site, sites)).function)};
       table.rows.push_back(std::move(row));
     }
     answer.tables.push_back(std::move(table));
@@ -123,11 +139,6 @@ class PhasesView : public View {
     std::map<size_t, uint64_t> live_of_site;  // Bytes, by the site's number.
 
     bool any() const { return amounts.allocations > 0 || amounts.live_blocks > 0; }
-    size_t heaviest_site() const {
-      return std::ranges::max_element(live_of_site, {},
-                                      [](const auto& site) { return site.second; })
-          ->first;
-    }
   };
 
   static uint64_t open_at_end(const std::vector<Line>& lines) {
@@ -162,6 +173,10 @@ class PhasesView : public View {
                        count_text(phases, "phase", "phases"), tables.mark_names[*worst],
                        bytes_text(lines[*worst].own_left), until);
   }
+
+  // If it was restored: instead of rows.
+  std::shared_ptr<const CellSites> cell_sites_;
+  std::optional<SiteGroups> restored_;
 };
 
 }  // namespace

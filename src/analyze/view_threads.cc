@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/cell_rows.h"
 #include "analyze/numbers.h"
+#include "analyze/site_groups.h"
 #include "analyze/small_numbers.h"
 #include "analyze/view.h"
 
@@ -45,71 +45,18 @@ class ThreadsView : public View, public HeapObserver {
 
   bool restore(const IndexedWindow& from) override {
     cell_sites_ = from.cell_sites();
-    // Cells of the same thread, and those of them of the same site.
-    struct Maker {
-      ImageId image;
-      ThreadId thread;
-      auto operator<=>(const Maker&) const = default;
-    };
-    struct Group {
-      size_t maker, site;
-    };
-    const std::vector<IndexCell>& cells = from.index.cells();
-    constexpr uint32_t kNobody = IndexSums::kNobody;
-    std::map<Maker, uint32_t> numbers;
-    std::vector<Maker> makers;
-    std::vector<Group> groups;
-    std::vector<std::vector<uint32_t>> group_at;  // By maker and site.
-    std::vector<uint32_t> group_of(cells.size(), kNobody);
-    Maker last = {};
-    uint32_t number = 0;
-    for (size_t i = 0; i < cells.size(); ++i) {
-      uint32_t site = cell_sites_->of(i);
-      if (site == CellSites::kNobody) continue;
-      Maker maker = {cells[i].image, thread_of(cells[i].strand)};
-      if (makers.empty() || maker != last) {
-        last = maker;
-        number = numbers.try_emplace(maker, static_cast<uint32_t>(makers.size())).first->second;
-        if (number == makers.size()) {
-          makers.push_back(maker);
-          group_at.emplace_back();
-        }
-      }
-      std::vector<uint32_t>& at = group_at[number];
-      if (site >= at.size()) at.resize(site + size_t{1}, kNobody);
-      if (at[site] == kNobody) {
-        at[site] = static_cast<uint32_t>(groups.size());
-        groups.push_back({number, site});
-      }
-      group_of[i] = at[site];
-    }
-
-    std::vector<uint32_t> maker_of(group_of);
-    for (uint32_t& group : maker_of)
-      if (group != kNobody) group = static_cast<uint32_t>(groups[group].maker);
-    std::optional<IndexSums::CutSizes> cut =
-        cut_classes(from.index, min_size_, max_size_, &group_of);
+    SiteGroups of(from.index, *cell_sites_, from.query.tally);
     IndexSums::Wanted wanted = IndexSums::all();
     wanted[IndexSums::kTemporary] = wanted[IndexSums::kPeakBytes] = false;
-    IndexSums::Amounts sums;
-    if (!from.sums.sum(from.query.selection, from.window, from.steps, wanted,
-                       {group_of, groups.size(), cut ? &*cut : nullptr}, &sums))
-      return false;
-    for (size_t i = 0; i < groups.size(); ++i) {
-      const Maker& maker = makers[groups[i].maker];
-      Amounts amounts;
-      amounts.allocations = sums[IndexSums::kAllocations][i];
-      amounts.reallocations = sums[IndexSums::kReallocations][i];
-      amounts.allocated_bytes = sums[IndexSums::kAllocatedBytes][i];
-      amounts.live_bytes = sums[IndexSums::kLiveBytes][i];
-      amounts.live_blocks = sums[IndexSums::kLiveBlocks][i];
-      add_line(maker.image, maker.thread, groups[i].site, amounts);
-    }
+    if (!of.sum(from, wanted)) return false;
+    auto maker = [&](size_t number) -> const SiteGroups::Strand& { return of.strands[number]; };
+    for (const SiteGroups::Group& group : of.groups)
+      add_line(maker(group.strand).image, thread_of(maker(group.strand).strand), group.site,
+               {group.amounts});
 
     freed_.resize(from.images.size() + 1);
-    auto add = [&](ImageId image, ThreadId maker, ThreadId freer, const Freed& freed) {
-      if (freed.blocks > 0)
-        freed_[raw(image)].at(StackId::kNone, plain_strand(maker), freer) += freed;
+    auto add = [&](const SiteGroups::Strand& by, ThreadId freer, const Freed& freed) {
+      if (freed.blocks > 0) freed_[raw(by.image)].at(StackId::kNone, by.strand, freer) += freed;
     };
     bool some = std::exchange(by_stack_, false);  // All that is there counts.
     const IndexFacts& facts = from.index.facts();
@@ -117,7 +64,7 @@ class ThreadsView : public View, public HeapObserver {
       for (const IndexFacts::Freed& here : facts.freed)
         if (here.step >= from.steps.first && here.step <= from.steps.last &&
             from.images[raw(here.image) - 1])
-          add(here.image, here.maker, here.freer, {here.blocks, here.bytes});
+          add({here.image, plain_strand(here.maker)}, here.freer, {here.blocks, here.bytes});
       return true;
     }
     // By maker, and by whom else. Not in a cache line with what the other half adds to.
@@ -127,23 +74,23 @@ class ThreadsView : public View, public HeapObserver {
       std::map<std::pair<size_t, ThreadId>, Freed> others;
     };
     Half halves[2];
-    for (Half& half : halves) half.own.resize(makers.size());
+    for (Half& half : halves) half.own.resize(of.strands.size());
+    std::vector<uint32_t> maker_of = std::move(of.group_of_cell);
+    for (uint32_t& group : maker_of)
+      if (group != SiteGroups::kNobody) group = of.groups[group].strand;
     IndexedWindow::Sizes sizes[2] = {IndexedWindow::Sizes(from), IndexedWindow::Sizes(from)};
-    bool good = with_small_numbers(maker_of, makers.size(), [&]<typename N>(const N& small) {
+    bool good = with_small_numbers(maker_of, of.strands.size(), [&]<typename N>(const N& small) {
       return from.index.for_each_ended_in_two(from.steps, [&](size_t half, const IndexLife& life) {
-        size_t maker = small[life.cell];
-        if (maker == N::kNobody || !(life.roles & IndexLife::kFreed) || !sizes[half].has(life))
-          return;
-        Freed& freed =
-            life.by_maker ? halves[half].own[maker] : halves[half].others[{maker, life.freer}];
+        size_t by = small[life.cell];
+        if (by == N::kNobody || !(life.roles & IndexLife::kFreed) || !sizes[half].has(life)) return;
+        Freed& freed = life.by_maker ? halves[half].own[by] : halves[half].others[{by, life.freer}];
         freed += {life.blocks, life.bytes};
       });
     });
     for (const Half& half : halves) {
-      for (size_t i = 0; i < makers.size(); ++i)
-        add(makers[i].image, makers[i].thread, makers[i].thread, half.own[i]);
-      for (const auto& [key, freed] : half.others)
-        add(makers[key.first].image, makers[key.first].thread, key.second, freed);
+      for (size_t i = 0; i < of.strands.size(); ++i)
+        add(maker(i), thread_of(maker(i).strand), half.own[i]);
+      for (const auto& [key, freed] : half.others) add(maker(key.first), key.second, freed);
     }
     return good && sizes[0].knows() && sizes[1].knows();
   }
@@ -216,7 +163,7 @@ class ThreadsView : public View, public HeapObserver {
                    static_cast<uint64_t>(image.pid),
                    thread_name(image, key.second),
                    value(line.amounts, Metric::kCalls) > 0
-                       ? sites.frame(line.busiest_site(sites))
+                       ? sites.frame(heaviest_site(line.sites, sites))
                        : NamedFrame{"(allocates nothing)", "", 0, ""}};
       table.rows.push_back(std::move(row));
     }
@@ -274,20 +221,6 @@ class ThreadsView : public View, public HeapObserver {
     Amounts amounts;
     std::map<size_t, uint64_t> sites;  // Calls, by the site's number.
     Freed own, others, by_others;
-
-    // Of those with as many calls, the first by name.
-    size_t busiest_site(const SiteIndex& index) const {
-      auto order = [&](const auto& site) {
-        const NamedFrame& frame = index.frame(site.first);
-        return std::tie(frame.function, frame.file, frame.line, frame.module);
-      };
-      return std::ranges::max_element(sites,
-                                      [&](const auto& a, const auto& b) {
-                                        return a.second != b.second ? a.second < b.second
-                                                                    : order(b) < order(a);
-                                      })
-          ->first;
-    }
   };
   // What only had a share of the peak is none of this view's.
   void add_line(ImageId image, ThreadId thread, size_t site, const Amounts& amounts) {
