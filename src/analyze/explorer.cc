@@ -269,7 +269,6 @@ void Explorer::make_room() {
   cell_sites_.clear();
   cell_rows_.clear();
   folded_blocks_.clear();
-  cells_folded_last_.clear();
 }
 
 bool Explorer::prepare() {
@@ -469,19 +468,15 @@ uint64_t Explorer::blocks_of(const SiteBlocks::Cells& cells) {
   return sum;
 }
 
-// The first time a part of the time is enough. Whoever asks for another part of the same cells may
-// go on so, and all of it is kept then.
 std::shared_ptr<const SiteBlocks::Folded> Explorer::folded_blocks(const SiteBlocks::Cells& cells,
                                                                   Index::Steps steps) {
   std::string key(cells.wants.begin(), cells.wants.end());
   key += fmt::format("{} {}", cells.min_size, cells.max_size);
-  if (const auto* kept = folded_blocks_.find(key)) return *kept;
-  bool all = steps.are_all() || key == cells_folded_last_;
-  if (all) steps = {};
-  auto folded = std::make_shared<const SiteBlocks::Folded>(*index_, cells, steps);
-  if (!folded->ok()) return nullptr;
-  cells_folded_last_ = key;
-  return all ? folded_blocks_.keep(key, folded) : folded;
+  const auto* kept = folded_blocks_.find(key);
+  if (!kept) kept = &folded_blocks_.keep(key, std::make_shared<SiteBlocks::Folded>());
+  if ((*kept)->cover(*index_, cells, steps)) return *kept;
+  folded_blocks_.clear();
+  return nullptr;
 }
 
 template <typename Visit>

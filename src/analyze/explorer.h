@@ -319,8 +319,7 @@ class Explorer {
   Latest<Treeing> trees_{2};
   Latest<Grouping> groups_{8};
   Latest<std::shared_ptr<const CellSites>> cell_sites_{1};
-  Latest<std::shared_ptr<const SiteBlocks::Folded>> folded_blocks_{2};
-  std::string cells_folded_last_;
+  Latest<std::shared_ptr<SiteBlocks::Folded>> folded_blocks_{2};
   std::vector<uint64_t> blocks_of_cell_;  // Once somebody asks.
   mutable std::mutex curves_mutex_;
   mutable Latest<std::shared_ptr<const IndexCurves>> curves_{6};

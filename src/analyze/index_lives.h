@@ -163,30 +163,36 @@ class IndexLivesReader {
     MSCOPE_FAST uint64_t next() { return next_number(at, end); }
     MSCOPE_FAST uint64_t next_gap() { return analyze::next_gap(at, end); }
     MSCOPE_FAST uint64_t next_long() { return next_long_number(at, end); }
-    // The next `count`; false: there are not as many.
-    MSCOPE_FAST bool next(size_t count, uint64_t* numbers) {
-      Cursor from = *this;
-      for (size_t i = 0; i < count; ++i) {
-        numbers[i] = from.next();
-        if (from.over()) return false;
-      }
-      *this = from;
-      return true;
-    }
-    // The same, of a column of long numbers.
-    MSCOPE_FAST bool next_long(size_t count, uint64_t* numbers) {
-      Cursor from = *this;
-      for (size_t i = 0; i < count; ++i) {
-        numbers[i] = from.next_long();
-        if (from.over()) return false;
-      }
-      *this = from;
-      return true;
-    }
     bool more() const { return at < end; }
     bool over() const { return at > end; }
     bool done() const { return at == end; }
   };
+
+  // The next `count` numbers of a column, read by `next`; false: there are not as many.
+  template <typename Next>
+  static bool next_of(size_t count, Next&& next, Cursor* column, uint64_t* numbers) {
+    Cursor from = *column;
+    for (size_t i = 0; i < count; ++i) {
+      numbers[i] = next(from);
+      if (from.over()) return false;
+    }
+    *column = from;
+    return true;
+  }
+  // Of two columns at once: a CPU that waits to know where the next number of the one begins reads
+  // the other.
+  template <typename Next>
+  static bool next_of_both(size_t count, Next&& next, Cursor* one, uint64_t* of_one, Cursor* other,
+                           uint64_t* of_other) {
+    Cursor a = *one, b = *other;
+    for (size_t i = 0; i < count; ++i) {
+      of_one[i] = next(a);
+      of_other[i] = next(b);
+      if (a.over() || b.over()) return false;
+    }
+    *one = a, *other = b;
+    return true;
+  }
 
   // `born`: what is said of their births, which are not read.
   template <typename Visit>
@@ -222,8 +228,8 @@ bool IndexLivesReader::scan_singles(const Columns& columns, uint64_t cells, uint
   return gaps.done() && sizes.done() && ticks.done();
 }
 
-// Some lives at a time, column by column: all five at once have more in hand than a CPU has
-// registers, and take half as long again.
+// Some lives at a time, two columns after the other: all five at once have more in hand than a CPU
+// has registers, and take half as long again.
 template <bool kWithAges, typename Visit>
 bool IndexLivesReader::scan_born_singles(const Columns& columns, uint64_t cells,
                                          Visit& visit) const {
@@ -243,8 +249,12 @@ bool IndexLivesReader::scan_born_singles(const Columns& columns, uint64_t cells,
       cell += gap;  // The next may be of the same.
       cell_of[lives] = static_cast<uint32_t>(cell);
     }
-    if (!sizes.next(lives, size_of) || !ticks.next_long(lives, ticks_of) ||
-        !births.next_long(lives, birth_of) || (kWithAges && !ages.next(lives, age_of)))
+    auto any = [](Cursor& cursor) __attribute__((always_inline)) { return cursor.next(); };
+    auto any_long = [](Cursor& cursor)
+                        __attribute__((always_inline)) { return cursor.next_long(); };
+    if (!next_of_both(lives, any_long, &ticks, ticks_of, &births, birth_of)) return false;
+    if (!(kWithAges ? next_of_both(lives, any, &sizes, size_of, &ages, age_of)
+                    : next_of(lives, any, &sizes, size_of)))
       return false;
     for (size_t i = 0; i < lives; ++i) {
       life.cell = cell_of[i];

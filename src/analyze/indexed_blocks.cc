@@ -209,13 +209,6 @@ bool SiteBlocks::restore(const Index& index, Index::Steps steps, const Cells& ce
   return good;
 }
 
-SiteBlocks::Folded::Folded(const Index& index, const Cells& cells, Index::Steps steps) {
-  const Looks looks(index, cells);
-  ok_ = with_small_numbers(looks.of_cell, looks.looks.size(), [&](const auto& look_of) {
-    return fold(index, cells, steps, looks, look_of);
-  });
-}
-
 // Lives that ended in one step, put together: those that were born in the same, lived about as long
 // and look the same.
 class SiteBlocks::StepFold {
@@ -295,41 +288,64 @@ class SiteBlocks::StepFold {
 };
 
 template <typename LookOf>
-bool SiteBlocks::Folded::fold(const Index& index, const Cells& cells, Index::Steps steps,
+bool SiteBlocks::Folded::fold(const Index& index, const Cells& cells,
+                              std::span<const Index::Steps> missing, uint32_t last,
                               const Looks& looks, const LookOf& look_of) {
   StepFold folds[2] = {StepFold(index, cells, looks), StepFold(index, cells, looks)};
   std::vector<Entry> halves[2];
-  bool good = index.in_two(steps, [&](size_t i, IndexBlocks* blocks, uint32_t first, uint32_t end) {
-    for (uint32_t step = first; step < end; ++step) {
-      if (!index.for_each_born_ended(blocks, step, step + 1,
-                                     [&](const IndexLife& life) __attribute__((always_inline)) {
-                                       if (size_t look = look_of[life.cell])
-                                         folds[i].add(life, look, step);
-                                     }))
-        return false;
-      folds[i].finish_step(step, &halves[i]);
-    }
-    return true;
-  });
-  good = good && index.for_each_live(steps.last, [&](const IndexLife& life) {
+  bool good = true;
+  for (Index::Steps steps : missing)
+    good &= index.in_two(steps, [&](size_t i, IndexBlocks* blocks, uint32_t first, uint32_t end) {
+      for (uint32_t step = first; step < end; ++step) {
+        if (!index.for_each_born_ended(blocks, step, step + 1,
+                                       [&](const IndexLife& life) __attribute__((always_inline)) {
+                                         if (size_t look = look_of[life.cell])
+                                           folds[i].add(life, look, step);
+                                       }))
+          return false;
+        folds[i].finish_step(step, &halves[i]);
+      }
+      return true;
+    });
+  for (const std::vector<Entry>& half : halves)
+    ended_.insert(ended_.end(), half.begin(), half.end());
+  live_.clear();
+  good = good && index.for_each_live(last, [&](const IndexLife& life) {
     if (size_t look = look_of[life.cell]) folds[1].add(life, look, IndexTimes::kSteps);
   });
-  folds[1].finish_step(IndexTimes::kSteps, &halves[1]);
-  entries_ = std::move(halves[0]);
-  entries_.insert(entries_.end(), halves[1].begin(), halves[1].end());
+  folds[1].finish_step(IndexTimes::kSteps, &live_);
   return good && folds[0].knows() && folds[1].knows();
+}
+
+bool SiteBlocks::Folded::cover(const Index& index, const Cells& cells, Index::Steps steps) {
+  std::vector<Index::Steps> missing;
+  Index::Steps all = steps;
+  if (!steps_) {
+    missing.push_back(steps);
+  } else {
+    all = {std::min(steps.first, steps_->first), std::max(steps.last, steps_->last)};
+    if (all.first < steps_->first) missing.push_back({all.first, steps_->first - 1});
+    if (all.last > steps_->last) missing.push_back({steps_->last + 1, all.last});
+  }
+  if (missing.empty()) return true;
+  const Looks looks(index, cells);
+  steps_ = all;
+  return with_small_numbers(looks.of_cell, looks.looks.size(), [&](const auto& look_of) {
+    return fold(index, cells, missing, all.last, looks, look_of);
+  });
 }
 
 void SiteBlocks::restore(const Folded& folded, const Index& index, Index::Steps steps) {
   BarGrid bars = grid_of(index, steps, most_bars_);
-  for (const Folded::Entry& entry : folded.entries_) {
-    if (entry.ended < steps.first || entry.born > steps.last) continue;
-    BlockBar bar = entry.bar;
-    if (entry.ended > steps.last) make_alive(&bar);
-    bars.add(bar);
-    blocks_ += bar.blocks;
-    is_coarse_ |= bar.blocks > 1;
-  }
+  for (const auto* entries : {&folded.ended_, &folded.live_})
+    for (const Folded::Entry& entry : *entries) {
+      if (entry.ended < steps.first || entry.born > steps.last) continue;
+      BlockBar bar = entry.bar;
+      if (entry.ended > steps.last) make_alive(&bar);
+      bars.add(bar);
+      blocks_ += bar.blocks;
+      is_coarse_ |= bar.blocks > 1;
+    }
   bars.take(&bars_);
 }
 

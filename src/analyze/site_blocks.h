@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "analyze/heap.h"
@@ -57,8 +59,8 @@ class SiteBlocks : public HeapObserver {
     uint64_t min_size = 0, max_size = UINT64_MAX;
   };
   bool restore(const Index& index, Index::Steps steps, const Cells& cells);
-  // The same of very many, from what is kept of them. Those of a kind that were born in the same
-  // step and ended in the same are one.
+  // The same of very many, from what is kept of them, which must have these steps. Those of a kind
+  // that were born in the same step and ended in the same are one.
   class Folded;
   void restore(const Folded& folded, const Index& index, Index::Steps steps);
   bool is_coarse() const { return is_coarse_; }
@@ -82,26 +84,26 @@ class SiteBlocks : public HeapObserver {
 };
 
 // The blocks of an index's cells that ended in some steps or were live at their end, for whoever
-// asks about these; or, if it is all steps, about one range after the other.
+// asks about one range after the other: any part of these steps is told from here.
 class SiteBlocks::Folded {
  public:
-  Folded(const Index& index, const Cells& cells, Index::Steps steps);
-  // False: the index does not tell.
-  bool ok() const { return ok_; }
+  // False: the index does not tell; nothing can be asked any more. To what is there already, only
+  // the steps that are missing are added. Always the same index and cells.
+  bool cover(const Index& index, const Cells& cells, Index::Steps steps);
 
  private:
   friend class SiteBlocks;
   friend class SiteBlocks::StepFold;
   struct Entry {
-    uint32_t born = 0, ended = 0;  // The steps; IndexTimes::kSteps: it never ended.
+    uint32_t born = 0, ended = 0;  // The steps; IndexTimes::kSteps: live at the end.
     BlockBar bar;
   };
   template <typename LookOf>
-  bool fold(const Index& index, const Cells& cells, Index::Steps steps, const Looks& looks,
-            const LookOf& look_of);
+  bool fold(const Index& index, const Cells& cells, std::span<const Index::Steps> missing,
+            uint32_t last, const Looks& looks, const LookOf& look_of);
 
-  std::vector<Entry> entries_;
-  bool ok_ = false;
+  std::optional<Index::Steps> steps_;
+  std::vector<Entry> ended_, live_;
 };
 
 }  // namespace malloscope::analyze
