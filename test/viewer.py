@@ -222,9 +222,10 @@ def compare_detail(page, words, processes):
         what = f"of the timeline from {first / 10} % to {end / 10} % {words}"
         for name in ("allocations", "allocated") + (() if words else ("frees",)):
             same(f"{name} {what}", sum(fine[name]), sum(coarse[name][first:end]))
-        for name in ("live", "blocks"):
-            same(f"{name} {what}", fine[name][-1], coarse[name][end - 1])
+        same(f"live {what}", fine["live"][-1], coarse["live"][end - 1])
         # Of several processes, fine slices know when each ended; the index, when that was noticed.
+        if words or processes == 1:
+            same(f"blocks {what}", fine["blocks"][-1], coarse["blocks"][end - 1])
         if not words and processes == 1:
             same(f"the peak {what}", max(fine["live_max"]), max(coarse["live_max"][first:end]))
         same(f"the ends {what}", (fine["time"][0], fine["time"][-1]), (coarse["time"][first], coarse["time"][end]))

@@ -131,12 +131,16 @@ std::vector<WholeSlice> whole_curve(const Index& index, const trace::Tables& tab
   }
   // The steps tell of processes until their ends were noticed. That is before an end if nothing
   // happened in between: then what the process has left is there until the end itself.
-  std::vector<uint64_t> left(facts.images.size());
-  for (const IndexFacts::ImageStep& here : facts.image_steps)
+  std::vector<uint64_t> left(facts.images.size()), left_blocks(facts.images.size());
+  for (const IndexFacts::ImageStep& here : facts.image_steps) {
     left[raw(here.image) - 1] += here.change.live_bytes;
+    left_blocks[raw(here.image) - 1] += here.change.live_blocks;
+  }
   std::vector<uint64_t> through(kSlices), at_end(kSlices);  // More than the steps tell.
   const std::vector<uint32_t> ends = ends_of_images(index, tables);
   for (size_t i = 0; i < ends.size(); ++i) {
+    for (uint32_t slice = ends[i]; slice < kSlices; ++slice)
+      slices[slice].live_blocks -= left_blocks[i];
     if (facts.images[i].ended == IndexFacts::kNever) continue;
     uint32_t noticed = slice_of(facts.images[i].ended);
     for (uint32_t slice = noticed; slice < std::min(ends[i], kSlices); ++slice) {

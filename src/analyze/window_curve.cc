@@ -21,7 +21,7 @@ void WindowCurve::go_to_slice(uint32_t slice) {
   while (now_ < static_cast<int64_t>(slice)) {
     if (now_ >= 0) {
       slices_[static_cast<size_t>(now_)].live_bytes = bytes_;
-      slices_[static_cast<size_t>(now_)].live_blocks = blocks_;
+      slices_[static_cast<size_t>(now_)].live_blocks = wants_ ? blocks_ : running_blocks_;
     }
     slices_[static_cast<size_t>(++now_)].live_max = wants_ ? bytes_ : running_;
   }
@@ -46,7 +46,8 @@ void WindowCurve::add(ImageId image, uint64_t bytes, uint64_t blocks, WholeSlice
   if (raw(image) >= processes_.size()) processes_.resize(raw(image) + size_t{1});
   Process& process = processes_[raw(image)];
   process.bytes += bytes;
-  if (process.runs) running_ += bytes;
+  process.blocks += blocks;
+  if (process.runs) running_ += bytes, running_blocks_ += blocks;
   if (slice) slice->live_max = std::max(slice->live_max, wants_ ? bytes_ : running_);
 }
 
@@ -58,9 +59,9 @@ void WindowCurve::image_started(const trace::Image& image) {
 
 // What the last process leaves stays, unless another one follows.
 void WindowCurve::forget_ended() {
-  running_ = 0;
+  running_ = running_blocks_ = 0;
   for (const Process& process : processes_)
-    if (process.runs) running_ += process.bytes;
+    if (process.runs) running_ += process.bytes, running_blocks_ += process.blocks;
 }
 
 void WindowCurve::image_ended(ImageId image) {
@@ -99,7 +100,7 @@ void WindowCurve::gone(ImageId image, const Block& block, End how, const wire::E
 const std::vector<WholeSlice>& WindowCurve::finish() {
   go_to_slice(static_cast<uint32_t>(slices_.size() - 1));
   slices_.back().live_bytes = bytes_;
-  slices_.back().live_blocks = blocks_;
+  slices_.back().live_blocks = wants_ ? blocks_ : running_blocks_;
   return slices_;
 }
 

@@ -38,7 +38,7 @@ class WindowCurve : public HeapObserver {
  private:
   struct Process {
     bool runs = false;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, blocks = 0;
   };
   bool wants(ImageId image, const Block& block) const { return !wants_ || wants_(image, block); }
   // Goes on to the slice that a tick is in; nullptr: it is before the first.
@@ -52,7 +52,7 @@ class WindowCurve : public HeapObserver {
   std::vector<WholeSlice> slices_;
   int64_t now_ = -1;  // The slice; -1: before the first.
   uint64_t bytes_ = 0, blocks_ = 0;
-  uint64_t running_ = 0;            // Bytes of processes that run.
+  uint64_t running_ = 0, running_blocks_ = 0;  // Of processes that run: bytes, blocks.
   std::vector<Process> processes_;  // By image.
 };
 
