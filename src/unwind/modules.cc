@@ -402,10 +402,16 @@ void start(Arena& arena) {
 // into the same place. What the unloading thread itself still runs of the old code keeps the old
 // generation. If in the end nothing was unloaded, and nobody has used the new generation, it never
 // was.
+//
+// That is right because whoever unloads a module that was met looks at it. But while several
+// threads unload, one of them may take for gone what is still there, and he who unloads it later
+// does not look at it any more. So if anything was taken for gone, stacks that were recorded
+// meanwhile keep their generation to themselves: after the last of these unloads comes another, in
+// which every module is met anew.
 Epoch epoch_here() {
   Epoch now = epoch();
   while (now.unloading()) {
-    if (const Unloader* unloader = this_unloader())
+    if (const Unloader* unloader = this_unloader(); unloader && unloader->depth > 0)
       return {uint64_t{unloader->generation} << 32 | static_cast<uint32_t>(now.bits)};
     if (now.bits & Epoch::kUsed) return now;
     if (epoch_bits.compare_exchange_strong(now.bits, now.bits | Epoch::kUsed))
@@ -421,9 +427,14 @@ void begin_unload() {
     if (unloaders[i].thread.compare_exchange_strong(nobody, this_thread()))
       unloader = &unloaders[i];
   }
-  rule_cache.prepare(epoch().generation() + 1);
-  uint64_t before = epoch_bits.fetch_add(kOneGeneration + kOneUnloading, std::memory_order_acq_rel);
-  if (unloader && unloader->depth++ == 0) unloader->generation = Epoch{before}.generation();
+  uint64_t bits = epoch_bits.load();
+  do {
+    uint32_t generation = Epoch{bits}.generation();
+    rule_cache.prepare(generation + 1);
+    if (unloader && unloader->depth == 0) unloader->generation = generation;
+  } while (!epoch_bits.compare_exchange_weak(bits, bits + kOneGeneration + kOneUnloading,
+                                             std::memory_order_acq_rel));
+  if (unloader) ++unloader->depth;
 }
 
 // Looks whether the module is still there; false if it is not, or if nobody can say. What another
@@ -453,13 +464,15 @@ static bool all_still_there(Unloader* unloader) {
       std::atomic<uint64_t>& left = chunk_of(first)->left[word];
       for (uint64_t bits = left.load(); bits; bits &= bits - 1) {
         size_t index = first + word * 64 + static_cast<size_t>(__builtin_ctzll(bits));
-        Known* known = known_at(index);
-        if (!known || look_at(known, unloader)) continue;  // Or it is about to be put there.
-        all = false;
-        if (known->presence.load().state() != Presence::kGone) continue;
-        left.fetch_and(~(bits & -bits));
-        if (known->presence.load().state() != Presence::kGone)
-          mark_left(index);  // It was met again meanwhile.
+        Known* known = known_at(index);  // Or it is about to be put there.
+        while (known && !look_at(known, unloader)) {
+          all = false;
+          if (known->presence.load().state() != Presence::kGone) break;
+          left.fetch_and(~(bits & -bits));
+          if (known->presence.load().state() == Presence::kGone) break;
+          // It was met again meanwhile, and whoever has unloaded it since may have passed it over.
+          mark_left(index);
+        }
       }
     }
   return all;
@@ -469,21 +482,30 @@ void end_unload() {
   Unloader* unloader = this_unloader();
   bool changed = !all_still_there(unloader);
   for (uint64_t bits = epoch_bits.load();;) {
-    uint64_t next = bits - kOneUnloading;
-    bool last = (static_cast<uint32_t>(next) & ~Epoch::kUsed) == 0;
-    // Nothing has changed, nobody has used the generation, and no other has begun since.
-    if (last && !changed && !(bits & Epoch::kUsed) && unloader &&
-        Epoch{bits}.generation() == unloader->generation + 1)
-      next -= kOneGeneration;
-    if (last) next &= ~Epoch::kUsed;
+    uint64_t next = (bits | (changed ? Epoch::kChanged : 0)) - kOneUnloading;
+    constexpr uint64_t kFlags = Epoch::kUsed | Epoch::kChanged;
+    if ((static_cast<uint32_t>(next) & ~kFlags) == 0) {  // We are the last.
+      bool used = next & Epoch::kUsed, any_changed = next & Epoch::kChanged;
+      bool newest = unloader && Epoch{next}.generation() == unloader->generation + 1;
+      if (used && any_changed) {
+        rule_cache.prepare(Epoch{next}.generation() + 1);
+        next += kOneGeneration;
+      } else if (!used && !any_changed && newest) {
+        next -= kOneGeneration;
+      }
+      next &= ~kFlags;
+    }
     if (epoch_bits.compare_exchange_weak(bits, next, std::memory_order_acq_rel)) break;
   }
   if (unloader && --unloader->depth == 0) unloader->thread.store(0, std::memory_order_release);
 }
 
 void flush() {
-  rule_cache.prepare(epoch().generation() + 1);
-  epoch_bits.fetch_add(kOneGeneration, std::memory_order_acq_rel);
+  uint64_t bits = epoch_bits.load();
+  do {
+    rule_cache.prepare(Epoch{bits}.generation() + 1);
+  } while (
+      !epoch_bits.compare_exchange_weak(bits, bits + kOneGeneration, std::memory_order_acq_rel));
 }
 
 size_t module_count() {

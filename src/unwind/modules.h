@@ -25,6 +25,8 @@ struct Epoch {
   bool unloading() const { return static_cast<uint32_t>(bits) != 0; }
   // Meanwhile something was given the new generation, so that it cannot be taken back.
   static constexpr uint64_t kUsed = uint64_t{1} << 31;
+  // A thread that has ended its unload meanwhile has found a module gone, or not to be trusted.
+  static constexpr uint64_t kChanged = uint64_t{1} << 30;
   bool operator==(const Epoch&) const = default;
 };
 extern std::atomic<uint64_t> epoch_bits;
@@ -38,7 +40,7 @@ Epoch epoch_here();
 void start(Arena& arena);
 
 // Around dlclose(). The generation stays changed if a module that had been met is gone, or if
-// somebody has used it meanwhile.
+// somebody has used it meanwhile; if both, it changes once more.
 void begin_unload();
 void end_unload();
 
