@@ -4,6 +4,11 @@
 // that moment. An event is committed before its call can affect another thread,
 // so if an effect is in this epoch its cause is too, or came before.
 //
+// Not so the stack it names: that may have been defined by another thread between the event's
+// stamp and its commit, in a lane that we had read by then. So after all lanes have been read,
+// definitions alone are read ahead. (One of them may build on another that is not there yet; then
+// nothing in this epoch names it, and the reader keeps it for the next.)
+//
 // The words come from the memory of another program, which may have any bug.
 // Every word is read once into a local, every number is checked, and a lane that
 // makes no sense is given up and counted; the others go on.
@@ -35,6 +40,8 @@ void Drain::pass(uint64_t limit_tick) {
   for (uint32_t number = 0; number < wire::kLanes; ++number)
     if (shared_.lane(number).owner.load(std::memory_order_acquire) != 0)
       read_lane(number, limit_tick);
+  for (uint32_t number = 0; number < wire::kLanes; ++number)
+    if (shared_.lane(number).owner.load(std::memory_order_acquire) != 0) read_ahead(number);
   flush(limit_tick);
 }
 
@@ -63,17 +70,27 @@ void Drain::meet_lane(uint32_t number, DrainedImage* image) {
   lane.thread = ThreadId{static_cast<uint32_t>(thread.thread)};
 }
 
-void Drain::read_lane(uint32_t number, uint64_t limit_tick) {
+// The image whose lane it is, if it is one that is to be read.
+DrainedImage* Drain::open_lane(uint32_t number) {
   wire::LaneSlot& slot = shared_.lane(number);
   uint32_t owner = slot.owner.load(std::memory_order_acquire) - 1;
-  uint32_t state = slot.state.load(std::memory_order_acquire);
-  if (owner >= wire::kImages || !images_[owner] || state == 0) return;
+  if (owner >= wire::kImages || !images_[owner]) return nullptr;
   DrainedImage& image = *images_[owner];
-  if (slot.owner_stamp != image.stamp) return;
-  ++live_lanes_;
+  if (slot.state.load(std::memory_order_acquire) == 0 || slot.owner_stamp != image.stamp)
+    return nullptr;
   Lane& lane = lanes_[number];
   if (lane.thread == ThreadId::kNone) meet_lane(number, &image);
   if (lane.segment == 0) lane.segment = slot.first.load(std::memory_order_acquire);
+  return &image;
+}
+
+void Drain::read_lane(uint32_t number, uint64_t limit_tick) {
+  uint32_t state = shared_.lane(number).state.load(std::memory_order_acquire);
+  DrainedImage* lane_image = open_lane(number);
+  if (!lane_image) return;
+  DrainedImage& image = *lane_image;
+  Lane& lane = lanes_[number];
+  ++live_lanes_;
 
   bool all_read = true;
   run_open_ = false;
@@ -96,6 +113,7 @@ void Drain::read_lane(uint32_t number, uint64_t limit_tick) {
     }
     if (next == wire::kNoSegment) break;
     return_segment(lane.segment);
+    if (lane.ahead_segment == lane.segment) lane.ahead_segment = 0;
     lane.segment = next;
     lane.at = 0;
   }
@@ -104,6 +122,69 @@ void Drain::read_lane(uint32_t number, uint64_t limit_tick) {
     ++image.garbled_lanes;
   }
   if (all_read && state == static_cast<uint32_t>(wire::LaneState::kEnded)) free_lane(number);
+}
+
+// They may change while we look at them.
+static const uint64_t* copy_words(const uint64_t* shared_words, uint32_t count) {
+  thread_local uint64_t words[wire::kMaxExtendedWords];
+  for (uint32_t i = 0; i < count; ++i)
+    words[i] = __atomic_load_n(&shared_words[i], __ATOMIC_RELAXED);
+  return words;
+}
+
+// False if it is not a possible definition.
+bool Drain::define_stack(DrainedImage& image, const uint64_t* words, uint32_t count) {
+  uint32_t id = static_cast<uint32_t>(words[1] >> 32), owner = static_cast<uint32_t>(words[1]);
+  if (count < 3 || id == 0 || owner >= id) return false;
+  image.stacks.add(id, owner, static_cast<uint32_t>(words[2]),
+                   static_cast<uint32_t>(words[2] >> 32),
+                   static_cast<uint32_t>(wire::extended_payload(words[0])), {words + 3, count - 3});
+  if (image.stacks.bytes() > wire::kMaxChunkBytes / 4)
+    file_->append(ChunkType::kStacks, image.stacks.finish(image.id), 0, 0, true);
+  return true;
+}
+
+// Up to where the words make sense; what is wrong there read_words() will find.
+uint32_t Drain::define_ahead(DrainedImage& image, const uint64_t* words, uint32_t at,
+                             uint32_t end) {
+  using namespace wire;
+  while (at < end) {
+    uint64_t word = __atomic_load_n(&words[at], __ATOMIC_RELAXED), tag = word_tag(word);
+    uint64_t count = 0;
+    if (tag == kTagExtended) count = extended_words(word);
+    if (tag == kTagAlloc || tag == kTagReallocEnd) count = 2;
+    if (count == 0 && tag <= kTagLastFree) count = 1;
+    if (count == 0 || at + count > end) break;
+    if (tag == kTagExtended && extended_kind(word) == kStack) {
+      const uint64_t* own = copy_words(words + at, static_cast<uint32_t>(count));
+      if (!define_stack(image, own, static_cast<uint32_t>(count))) break;
+    }
+    at += static_cast<uint32_t>(count);
+  }
+  return at;
+}
+
+void Drain::read_ahead(uint32_t number) {
+  DrainedImage* image = open_lane(number);
+  Lane& lane = lanes_[number];
+  if (!image || lane.garbled || lane.segment == 0) return;
+  bool is_ahead =
+      lane.ahead_segment != 0 && (lane.ahead_segment != lane.segment || lane.ahead_at > lane.at);
+  if (!is_ahead) lane.ahead_segment = lane.segment, lane.ahead_at = lane.at;
+  // The segments may be linked in a circle.
+  for (uint32_t steps = 0; steps < segment_count_; ++steps) {
+    if (lane.ahead_segment > segment_count_ ||
+        shared_.segment_owner(lane.ahead_segment).load(std::memory_order_relaxed) != number + 1)
+      break;
+    wire::Segment& segment = shared_.segment(lane.ahead_segment, segment_count_);
+    uint32_t next = segment.next.load(std::memory_order_acquire);
+    uint32_t committed =
+        std::min(segment.committed.load(std::memory_order_acquire), wire::kSegmentWords);
+    lane.ahead_at = define_ahead(*image, segment.words, lane.ahead_at, committed);
+    if (lane.ahead_at < committed || next == wire::kNoSegment) break;
+    lane.ahead_segment = next;
+    lane.ahead_at = 0;
+  }
 }
 
 uint32_t Drain::read_words(Lane& lane, DrainedImage& image, const uint64_t* words, uint32_t at,
@@ -122,6 +203,12 @@ uint32_t Drain::read_words(Lane& lane, DrainedImage& image, const uint64_t* word
       if (count == 0 || at + count > end) {
         lane.garbled = true;
         return end;
+      }
+      bool is_defined = extended_kind(word) == kStack && lane.ahead_segment != 0 &&
+                        (lane.ahead_segment != lane.segment || at < lane.ahead_at);
+      if (is_defined) {
+        at += static_cast<uint32_t>(count);
+        continue;
       }
       bool stop = false;
       if (!read_extended(lane, image, words + at, static_cast<uint32_t>(count), limit_tick,
@@ -216,9 +303,7 @@ void Drain::put(ChunkType type, const Record& record, wire::Packer* records) {
 bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* shared_words,
                           uint32_t count, uint64_t limit_tick, bool* stop) {
   using namespace wire;
-  thread_local uint64_t words[kMaxExtendedWords];
-  for (uint32_t i = 0; i < count; ++i)
-    words[i] = __atomic_load_n(&shared_words[i], __ATOMIC_RELAXED);
+  const uint64_t* words = copy_words(shared_words, count);
   uint64_t payload = extended_payload(words[0]);
   switch (extended_kind(words[0])) {
     case kTime:
@@ -311,16 +396,8 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
       lane.tick = tick;
       return true;
     }
-    case kStack: {
-      uint32_t id = static_cast<uint32_t>(words[1] >> 32), owner = static_cast<uint32_t>(words[1]);
-      if (count < 3 || id == 0 || owner >= id) return false;
-      image.stacks.add(id, owner, static_cast<uint32_t>(words[2]),
-                       static_cast<uint32_t>(words[2] >> 32), static_cast<uint32_t>(payload),
-                       {words + 3, count - 3});
-      if (image.stacks.bytes() > kMaxChunkBytes / 4)
-        file_->append(ChunkType::kStacks, image.stacks.finish(image.id), 0, 0, true);
-      return true;
-    }
+    case kStack:
+      return define_stack(image, words, count);
     case kModule: {
       if (count < 5) return false;
       uint64_t id_bytes = words[4] >> 16 & 0xffff, path_bytes = words[4] & 0xffff;

@@ -81,6 +81,9 @@ class Drain {
     ThreadId thread = ThreadId::kNone;
     uint32_t segment = 0;
     uint32_t at = 0;  // Words of the segment that have been read.
+    // Where reading ahead has come to, in this segment or a later one; 0: not further than this.
+    uint32_t ahead_segment = 0;
+    uint32_t ahead_at = 0;
     uint64_t tick = 0;
     StackId free_stack = StackId::kNone;  // Of the free that is to come.
     uint8_t alignment = 0;                // Of the very next event, if it is not 0.
@@ -88,7 +91,11 @@ class Drain {
     bool counted = false;  // ... in garbled_lanes.
   };
 
+  DrainedImage* open_lane(uint32_t number);
   void read_lane(uint32_t number, uint64_t limit_tick);
+  void read_ahead(uint32_t number);
+  uint32_t define_ahead(DrainedImage& image, const uint64_t* words, uint32_t at, uint32_t end);
+  bool define_stack(DrainedImage& image, const uint64_t* words, uint32_t count);
   void meet_lane(uint32_t number, DrainedImage* image);
   void free_lane(uint32_t number);
   uint32_t read_words(Lane& lane, DrainedImage& image, const uint64_t* words, uint32_t from,

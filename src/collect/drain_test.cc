@@ -14,6 +14,7 @@
 #include "trace/file_reader.h"
 #include "wire/decode.h"
 #include "wire/event.h"
+#include "wire/stacks.h"
 
 namespace malloscope::collect {
 namespace {
@@ -68,6 +69,24 @@ class DrainTest : public testing::Test {
     return chunks.events;
   }
 
+  // The ids of the stacks, in the order in which they were defined.
+  std::vector<uint32_t> defined() {
+    std::vector<uint32_t> ids;
+    wire::StackDecoder decoder;
+    auto reader = trace::FileReader::open(path_);
+    trace::Chunk chunk = {};
+    while (*reader->next(&chunk) == trace::Next::kChunk) {
+      if (chunk.type != wire::ChunkType::kStacks) continue;
+      wire::Unpacker in(chunk.payload);
+      in.number();  // The image.
+      EXPECT_TRUE(decoder.decode(in, [&](const wire::StackDefinition& definition) {
+        ids.push_back(raw(definition.id));
+        return true;
+      }));
+    }
+    return ids;
+  }
+
   std::string path_;
   size_t bytes_ = wire::SharedMemory::bytes_for(kSegments);
   void* memory_;
@@ -89,6 +108,51 @@ TEST_F(DrainTest, TakesOnlyWhatIsCommittedAndEarlyEnough) {
   segment.committed.store(10);
   drain_->pass(1000);
   EXPECT_EQ(drain_->events(), 10u);
+}
+
+// An event may name a stack that another thread has defined since its own lane was read.
+TEST_F(DrainTest, TakesDefinitionsThatComeAfterItsTimeButOnce) {
+  wire::Segment& segment = open_lane(3, 7);
+  uint32_t used = 0;
+  auto put_free = [&](uint64_t ticks) {
+    segment.words[used++] = wire::short_word(wire::kTagFirstFree, 0x1000, ticks);
+  };
+  auto put_stack = [&](wire::Segment& to, uint32_t* at, uint64_t id) {
+    to.words[(*at)++] = wire::extended_word(wire::kStack, 4, 0);
+    to.words[(*at)++] = id << 32;
+    to.words[(*at)++] = 0;
+    to.words[(*at)++] = 0x4000 + id;
+  };
+  put_stack(segment, &used, 1);
+  put_free(10);
+  put_free(90);  // At 100: for the next pass.
+  put_stack(segment, &used, 2);
+  put_free(10);
+  segment.committed.store(used);
+  drain_->pass(50);
+  EXPECT_EQ(drain_->events(), 1u);
+  EXPECT_EQ(defined(), (std::vector<uint32_t>{1, 2}));
+  // In a segment that the lane has not come to.
+  put_stack(segment, &used, 3);
+  segment.committed.store(used);
+  shared_.segment_owner(9).store(4);
+  segment.next.store(9);
+  wire::Segment& next = shared_.segment(9, kSegments);
+  uint32_t used_of_next = 0;
+  put_stack(next, &used_of_next, 4);
+  next.words[used_of_next++] = wire::short_word(wire::kTagFirstFree, 0x1000, 10);
+  next.committed.store(used_of_next);
+  drain_->pass(50);
+  EXPECT_EQ(drain_->events(), 1u);
+  EXPECT_EQ(defined(), (std::vector<uint32_t>{1, 2, 3, 4}));
+  put_stack(next, &used_of_next, 5);
+  next.committed.store(used_of_next);
+  drain_->pass(115);
+  drain_->pass(1000);
+  EXPECT_EQ(drain_->events(), 4u);
+  EXPECT_EQ(defined(), (std::vector<uint32_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(owned_segments(), 1u);
+  EXPECT_EQ(drain_->image(0)->garbled_lanes, 0u);
 }
 
 // The words of an event, short and long.

@@ -314,17 +314,26 @@ class Stream {
     });
   }
 
-  bool define_stacks() {
+  // One that builds on a stack of the next epoch waits for it (collect/drain.cc); nothing in this
+  // epoch names it. In a merged trace there are epochs of others between the two.
+  void define_stacks() {
     std::sort(definitions_.begin(), definitions_.end(), [](const auto& a, const auto& b) {
       return a.image != b.image ? a.image < b.image : a.id < b.id;
     });
-    bool all = true;
-    for (const Pending& d : definitions_)
-      all &= tables_.images[d.image].stacks.define(d.id, d.owner, d.kept, d.generation, d.flags,
-                                                   fresh_.data() + d.first, d.count);
-    definitions_ = std::vector<Pending>();  // Most come early, and then the memory is for others.
-    fresh_ = std::vector<uint64_t>();
-    return all;
+    std::vector<Pending> waiting;
+    std::vector<uint64_t> waiting_frames;
+    for (Pending d : definitions_) {
+      StackTable& stacks = tables_.images[d.image].stacks;
+      const uint64_t* frames = fresh_.data() + d.first;
+      if (stacks.define(d.id, d.owner, d.kept, d.generation, d.flags, frames, d.count)) continue;
+      if (d.kept == 0 || d.waited == kMostEpochs || stacks.defined(d.owner)) continue;
+      ++d.waited;
+      d.first = waiting_frames.size();
+      waiting_frames.insert(waiting_frames.end(), frames, frames + d.count);
+      waiting.push_back(d);
+    }
+    definitions_ = std::move(waiting);  // Most come early, and then the memory is for others.
+    fresh_ = std::move(waiting_frames);
   }
 
   // They are decoded when their time has come: an epoch may hold millions of events.
@@ -450,11 +459,13 @@ class Stream {
     return **found;
   }
 
+  static constexpr uint32_t kMostEpochs = 16;
   struct Pending {  // A StackDefinition, its frames in `fresh_`.
     uint64_t image;
     StackId id, owner;
     uint32_t kept, generation, flags, count;
     size_t first;
+    uint32_t waited = 0;  // Epochs.
   };
 
   std::string path_;

@@ -16,6 +16,7 @@
 #include "trace/file_writer.h"
 #include "wire/encode.h"
 #include "wire/records.h"
+#include "wire/stacks.h"
 
 namespace malloscope::trace {
 namespace {
@@ -207,6 +208,56 @@ TEST_F(EventStream, ShowsTwoLanesOfOneThreadInOrder) {
   auto tables = stream(path_, &order);
   ASSERT_TRUE(tables) << tables.error().sentence;
   EXPECT_EQ(order.shown, kEvents + kEvents / 2);
+}
+
+// The lanes are read one after the other, so a definition may be an epoch ahead of what it builds
+// on.
+TEST_F(EventStream, DefinesAStackThatIsAheadOfItsOwner) {
+  path_ = testing::TempDir() + "malloscope-" + std::to_string(getpid()) + ".mscope";
+  {
+    FileWriter file(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), path_);
+    auto put = [&](wire::ChunkType type, const auto& record) {
+      wire::Packer payload;
+      wire::pack(record, &payload);
+      file.append(type, payload.result(), 1, 1);
+    };
+    wire::HeaderRecord header;
+    header.cycles_per_second = 1'000'000'000;
+    put(wire::ChunkType::kHeader, header);
+    wire::ImageStartRecord image;
+    image.image = 1;
+    put(wire::ChunkType::kImageStart, image);
+    put(wire::ChunkType::kThread, wire::ThreadRecord{1, 1, 7, 1, "t"});
+    wire::StackEncoder stacks;
+    auto put_stack = [&](uint32_t id, uint32_t owner, uint32_t kept, uint64_t frame) {
+      stacks.add(id, owner, kept, 1, 0, {&frame, 1});
+      file.append(wire::ChunkType::kStacks, stacks.finish(ImageId{1}), 1, 1);
+    };
+    put_stack(2, 1, 1, 0x2000);
+    put_stack(4, 3, 1, 0x4000);  // Nobody ever defines 3.
+    file.end_epoch(100);
+    put_stack(1, 0, 0, 0x1000);
+    wire::EventEncoder encoder;
+    encoder.start_run(ImageId{1}, ThreadId{1}, 110);
+    for (uint32_t stack : {2, 4}) encoder.block(0, 110, 16 * stack, 8, stack);
+    file.append(wire::ChunkType::kEvents, encoder.finish(), 110, 110);
+    file.end_epoch(200);
+    wire::Packer end;
+    wire::pack(wire::EndRecord{201, 1'000'000'000, 0, ""}, &end);
+    file.finish(end.result(), 201);
+  }
+  struct Stacks : Listener {
+    std::vector<StackId> seen;
+    void events(std::span<const wire::Event> events) override {
+      for (const wire::Event& e : events) seen.push_back(e.stack);
+    }
+  } stacks;
+  auto tables = stream(path_, &stacks);
+  ASSERT_TRUE(tables) << tables.error().sentence;
+  EXPECT_EQ(stacks.seen, (std::vector<StackId>{StackId{2}, StackId::kNone}));
+  std::vector<uint64_t> frames;
+  tables->images[0].stacks.frames(StackId{2}, &frames);
+  EXPECT_EQ(frames, (std::vector<uint64_t>{0x2000, 0x1000}));
 }
 
 TEST_F(EventStream, ReadsAFileCutAnywhereUpToTheCut) {
