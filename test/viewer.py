@@ -213,20 +213,18 @@ def compare_blocks(page, words):
         same(f"the blocks of site {site} {words}", dict(told[0]), dict(told[1]))
 
 
-def compare_detail(page, words, processes):
+def compare_detail(page, words):
     """A part of the timeline in finer slices adds up to that part, with the same ends and the same peak."""
     words = {word: value for word, value in words.items() if word not in ("metric", "from", "to")}
     _, coarse = page.columns("api/timeline", words)
     for first, end in ((0, 1000), (200, 300), (417, 419), (990, 1000)):
         _, fine = page.columns("api/detail", {**words, "from": f"{first / 10}%", "to": f"{end / 10}%"})
         what = f"of the timeline from {first / 10} % to {end / 10} % {words}"
-        for name in ("allocations", "allocated") + (() if words else ("frees",)):
+        for name in ("allocations", "allocated") + (("frees",) if "frees" in coarse else ()):
             same(f"{name} {what}", sum(fine[name]), sum(coarse[name][first:end]))
-        same(f"live {what}", fine["live"][-1], coarse["live"][end - 1])
-        # Of several processes, fine slices know when each ended; the index, when that was noticed.
-        if words or processes == 1:
-            same(f"blocks {what}", fine["blocks"][-1], coarse["blocks"][end - 1])
-        if not words and processes == 1:
+        for name in ("live", "blocks"):
+            same(f"{name} {what}", fine[name][-1], coarse[name][end - 1])
+        if not words:
             same(f"the peak {what}", max(fine["live_max"]), max(coarse["live_max"][first:end]))
         same(f"the ends {what}", (fine["time"][0], fine["time"][-1]), (coarse["time"][first], coarse["time"][end]))
         assert sorted(fine["time"]) == list(fine["time"])
@@ -297,7 +295,7 @@ def main():
         for question in sys.argv[3:] or [""]:
             words = dict(word.split("=", 1) for word in shlex.split(question))
             cells += compare_answers(page, malloscope, trace, words)
-            compare_detail(page, words, len(info["processes"]))
+            compare_detail(page, words)
             if words.get("metric") != "cpu":
                 compare_blocks(page, words)
             for metric in [words["metric"]] if "metric" in words else METRICS:

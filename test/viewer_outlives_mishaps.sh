@@ -4,7 +4,7 @@
 # work; two do not share a port; a damaged index makes no number wrong; a full disk costs no timeline.
 . "$(dirname "$0")/here.sh"
 PYTHONPATH=$root/test exec python3 - "$malloscope" "$programs" <<'PYTHON'
-import json, os, shutil, subprocess, sys, threading, time
+import json, os, resource, shutil, subprocess, sys, threading, time
 import viewer
 
 malloscope, programs = sys.argv[1:3]
@@ -29,6 +29,43 @@ with viewer.Page(malloscope, "t.mscope") as page:
     status, sentence = said(page, "api/flame")
     assert status == 409 and "was removed" in sentence, (status, sentence)
     assert page.process.poll() is None
+
+# While questions wait for their turn: what is answered behind that is of neither.
+record("t.mscope", f"{programs}/handover", "60000")
+shutil.copy("t.mscope", "whole.mscope")
+record("other.mscope", f"{programs}/handover", "20")
+with viewer.Page(malloscope, "t.mscope") as page:
+    got, came = {}, {}
+    def part(i):
+        got[i] = page.get("api/detail", {"from": f"{i}%", "to": f"{90 + i}%"})
+        came[i] = time.monotonic()
+    asking = [threading.Thread(target=part, args=(i,)) for i in range(6)]
+    for thread in asking:
+        thread.start()
+    while not came:
+        time.sleep(0.001)
+    os.replace("other.mscope", "t.mscope")
+    replaced = time.monotonic()
+    for thread in asking:
+        thread.join()
+    late = [got[i][0] for i in got if came[i] > replaced + 0.02]
+    assert len(late) >= 3 and set(late) == {409}, (late, {i: got[i][0] for i in got})
+
+# Nothing was allocated.
+record("empty.mscope", "/bin/true")
+with viewer.Page(malloscope, "empty.mscope") as page:
+    for metric in viewer.METRICS + ["lifetime", "overhead", "leaked"]:
+        for path, words in [("api/sites", {}), ("api/sites", {"by": "function"}), ("api/flame", {}), ("api/sparks", {})]:
+            status, body = page.get(path, {"metric": metric, **words})
+            assert status == 200, (metric, path, words, status, body)
+
+# Files may not grow: there is no index, and all else is as ever.
+def limited():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+limited_report = subprocess.run([malloscope, "report", "whole.mscope", "--json"], stdout=subprocess.PIPE, preexec_fn=limited,
+                                env={**os.environ, "MALLOSCOPE_INDEX": "always"})
+assert limited_report.returncode == 0 and json.loads(limited_report.stdout)["totals"]["allocations"] > 60_000, limited_report
+assert not os.path.exists("whole.mscope.index")
 
 # Words that are none.
 record("t.mscope", f"{programs}/peak")

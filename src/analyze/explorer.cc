@@ -172,7 +172,7 @@ void Explorer::Amounted::for_each_part(
 }
 
 std::vector<const std::vector<uint64_t>*> Explorer::Amounted::parts_of(Metric metric) const {
-  if (!timed.empty()) return {&timed};
+  if (!is_counted(metric)) return {&timed};
   std::vector<const std::vector<uint64_t>*> parts;
   IndexSums::Wanted wanted = analyze::parts_of(metric);
   for (size_t part = 0; part < IndexSums::kAmounts; ++part)

@@ -87,6 +87,34 @@ bool cut_sizes(const Index& index, const IndexSums::Rows& groups, IndexCurves* c
   });
 }
 
+// What was made and is not there any more was freed; but where realloc moves blocks from one group
+// to another, only the lives of all blocks tell.
+bool count_frees(const Index& index, const IndexSums::Rows& groups, IndexCurves* curves) {
+  auto has_moved = [](const IndexFacts::ImageStep& here) { return here.change.reallocations > 0; };
+  if (std::ranges::none_of(index.facts().image_steps, has_moved)) {
+    for (SliceFlow& slice : curves->all) slice.frees = slice.allocations - slice.live_blocks;
+    return true;
+  }
+  bool knows[2] = {true, true};
+  bool good = index.in_two({}, [&](size_t half, IndexBlocks* blocks, uint32_t first, uint32_t end) {
+    for (uint32_t step = first; step < end; ++step) {
+      SliceFlow& slice = curves->all[slice_of(step)];
+      if (!index.for_each_ended(blocks, 0, step, step + 1, [&](const IndexLife& life) {
+            if (!(life.roles & IndexLife::kFreed)) return;
+            if (life.is_varied && groups.cut &&
+                groups.cut->row_of_cell[life.cell] != IndexSums::kNobody)
+              knows[half] = false;
+            if (groups.row_of(life.cell, life.size()) != IndexSums::kNobody)
+              slice.frees += life.blocks;
+          }))
+        return false;
+    }
+    return true;
+  });
+  curves->has_frees = knows[0] && knows[1];
+  return good;
+}
+
 }  // namespace
 
 bool find_curves(const Index& index, const IndexSums::Rows& groups, IndexCurves* curves) {
@@ -99,10 +127,7 @@ bool find_curves(const Index& index, const IndexSums::Rows& groups, IndexCurves*
   if (groups.cut && !cut_sizes(index, groups, curves)) return false;
   for (size_t i = 0; i < curves->live_bytes.size(); ++i)  // From changes to what is there.
     if (i % kSlices != 0) curves->live_bytes[i] += curves->live_bytes[i - 1];
-  // A block that realloc has moved here was not made here, nor has one fewer been freed for that.
-  for (SliceFlow& slice : curves->all)
-    slice.frees = static_cast<uint64_t>(
-        std::max<int64_t>(0, static_cast<int64_t>(slice.allocations - slice.live_blocks)));
+  if (!count_frees(index, groups, curves)) return false;
   for (uint32_t i = 1; i < kSlices; ++i) {
     curves->all[i].live_bytes += curves->all[i - 1].live_bytes;
     curves->all[i].live_blocks += curves->all[i - 1].live_blocks;

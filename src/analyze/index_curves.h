@@ -26,6 +26,7 @@ struct IndexCurves {
   size_t groups = 0;
   std::vector<uint64_t> live_bytes;  // At each slice's end: those of a group follow each other.
   std::vector<SliceFlow> all;        // Of all groups together.
+  bool has_frees = true;             // False: of these sizes nobody knows.
 
   const uint64_t* of(size_t group) const { return live_bytes.data() + group * kSlices; }
 };

@@ -81,11 +81,22 @@ void remove_damaged(int fd, const std::string& path) {
     unlink(path.c_str());
 }
 
+// Shared by all that read it, whichever part.
+struct OpenIndex {
+  int fd;
+  explicit OpenIndex(int open) : fd(open) {}
+  ~OpenIndex() { close(fd); }
+  OpenIndex(const OpenIndex&) = delete;
+};
+
 class FileBlocks : public IndexBlocks {
  public:
-  FileBlocks(int fd, std::string path, bool own_peaks, std::shared_ptr<const IndexPlaces> places)
-      : fd_(fd), path_(std::move(path)), own_peaks_(own_peaks), places_(std::move(places)) {}
-  ~FileBlocks() override { close(fd_); }
+  FileBlocks(std::shared_ptr<const OpenIndex> file, std::string path, bool own_peaks,
+             std::shared_ptr<const IndexPlaces> places)
+      : file_(std::move(file)),
+        path_(std::move(path)),
+        own_peaks_(own_peaks),
+        places_(std::move(places)) {}
 
   IndexBlockReader* step(uint32_t step) override { return read(places_->steps[step], own_peaks_); }
   IndexBlockReader* group(uint32_t group) override { return read(places_->groups[group], false); }
@@ -103,16 +114,16 @@ class FileBlocks : public IndexBlocks {
   size_t survivor_parts() const override { return places_->survivors.size(); }
   bool damaged() const override { return damaged_; }
   std::unique_ptr<IndexBlocks> another() const override {
-    return std::make_unique<FileBlocks>(dup(fd_), path_, own_peaks_, places_);
+    return std::make_unique<FileBlocks>(file_, path_, own_peaks_, places_);
   }
 
  private:
   template <typename Reader, typename How>
   Reader* read_into(const IndexBlockPlace& place, How how, Reader* reader) {
     if (place.bytes == 0) return nullptr;
-    if (read_place(fd_, place, &bytes_) && reader->open(&bytes_, place.raw_bytes, how))
+    if (read_place(file_->fd, place, &bytes_) && reader->open(&bytes_, place.raw_bytes, how))
       return reader;
-    if (!std::exchange(damaged_, true)) remove_damaged(fd_, path_);
+    if (!std::exchange(damaged_, true)) remove_damaged(file_->fd, path_);
     return nullptr;
   }
   IndexBlockReader* read(const IndexBlockPlace& place, bool own_peaks) {
@@ -122,7 +133,7 @@ class FileBlocks : public IndexBlocks {
     return read_into(place, step, &lives_reader_);
   }
 
-  int fd_;
+  std::shared_ptr<const OpenIndex> file_;
   std::string path_;  // Empty while it is being written.
   bool own_peaks_;
   bool damaged_ = false;
@@ -309,7 +320,8 @@ std::unique_ptr<Index> open_index(const std::string& path, const TraceStamp& sta
   return std::make_unique<Index>(
       std::move(directory.facts), std::move(directory.cells),
       std::make_unique<FileBlocks>(
-          fd, path, own_peaks, std::make_shared<const IndexPlaces>(std::move(directory.places))));
+          std::make_shared<const OpenIndex>(fd), path, own_peaks,
+          std::make_shared<const IndexPlaces>(std::move(directory.places))));
 }
 
 IndexFileWriter::IndexFileWriter(std::string path) : file_(std::move(path)), at_(sizeof(FileHead)) {
@@ -360,9 +372,12 @@ bool IndexFileWriter::finish(const TraceStamp& stamp, const IndexFacts& facts,
                              const std::vector<IndexCell>& cells) {
   if (!ok()) return false;
   Directory directory = {facts, cells, places_};
+  int own = fcntl(file_.fd(), F_DUPFD_CLOEXEC, 0);
+  if (own < 0) return false;
   // Read back what was written: that is the way of every later answer.
   Index index(facts, cells,
-              std::make_unique<FileBlocks>(dup(file_.fd()), "", facts.several_processes,
+              std::make_unique<FileBlocks>(std::make_shared<const OpenIndex>(own), "",
+                                           facts.several_processes,
                                            std::make_shared<const IndexPlaces>(places_)));
   std::optional<PackedBlock> whole = index.pack_whole();
   if (!whole) return false;

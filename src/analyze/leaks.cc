@@ -388,11 +388,21 @@ class View {
           return recurrence(leak.periods) != Recurrence::kOnce;
         }))
       answer->notes.push_back(fmt::format(
-          "again 3/{0}: it leaked in 3 of the {0} equal parts of the run; growing: in half of them "
+          "again 3/{0}: it leaked in 3 of the {0} equal parts of the {1}; growing: in half of them "
           "or more, and towards the end.",
-          kPeriods));
+          kPeriods, is_part() ? "range" : "run"));
+    if (reading_.accounts().window().to_tick < reading_.end_tick())
+      answer->notes.push_back(
+          fmt::format("A leak is here what was not freed by {}; it may have been freed later.",
+                      duration_text(reading_.range().to_ns)));
     if (!leaks_.found.empty() && !view_.stacks)
       answer->notes.push_back("--stacks shows how the program got there.");
+  }
+
+  // Whether it is about a range.
+  bool is_part() const {
+    const Window& window = reading_.accounts().window();
+    return window.from_tick != 0 || window.to_tick < reading_.end_tick();
   }
 
   Reading& reading_;

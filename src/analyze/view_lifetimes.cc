@@ -223,6 +223,8 @@ class LifetimesView : public View, public HeapObserver {
     const SiteSums<Lives>& lives = *restored_;
     const Lives& all = lives.all;
 
+    if (reading->accounts().window().to_tick < reading->end_tick())
+      not_freed_ = fmt::format("not freed by {}", duration_text(reading->range().to_ns));
     Answer answer;
     if (all.blocks == 0)
       answer.headline = "No block was allocated";
@@ -231,10 +233,10 @@ class LifetimesView : public View, public HeapObserver {
           fmt::format("None of {} was freed", count_text(all.blocks, "block", "blocks"));
     else
       answer.headline = fmt::format(
-          "Half of the blocks {}live no longer than {}, nine in ten {}; {} of {} are never freed",
+          "Half of the blocks {}live no longer than {}, nine in ten {}; {} of {} are {}",
           all.never_freed > 0 ? "that are freed " : "", at_least_a_tick(all.ended_ns.quantile(0.5)),
           at_least_a_tick(all.ended_ns.quantile(0.9)), percent_text(all.never_freed, all.blocks),
-          grouped(all.blocks));
+          grouped(all.blocks), not_freed_);
     answer.facts = {{"blocks", all.blocks},
                     {"never_freed", all.never_freed},
                     {"median_ns", all.ended_ns.quantile(0.5)},
@@ -288,7 +290,7 @@ class LifetimesView : public View, public HeapObserver {
     return block.size >= min_size_ && block.size <= max_size_;
   }
 
-  static Table by_site(const SiteIndex& sites, const std::vector<Lives>& lives, const Lives& all) {
+  Table by_site(const SiteIndex& sites, const std::vector<Lives>& lives, const Lives& all) const {
     Table table;
     table.key = "sites";
     table.columns = {{"blocks", "blocks", Kind::kCount},
@@ -296,7 +298,7 @@ class LifetimesView : public View, public HeapObserver {
                      {"median_ns", "median", Kind::kDuration},
                      {"p90_ns", "p90", Kind::kDuration},
                      {"longest_ns", "longest", Kind::kDuration},
-                     {"never_freed", "never freed", Kind::kCount},
+                     {"never_freed", not_freed_, Kind::kCount},
                      {"frame", "site", Kind::kFrame}};
     std::vector<size_t> order(lives.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -395,7 +397,7 @@ class LifetimesView : public View, public HeapObserver {
       add(low, low * 2, blocks,
           fmt::format("{} to below {}", duration_text(low), duration_text(low * 2)));
     }
-    if (all.never_freed > 0) add({}, {}, all.never_freed, "never freed");
+    if (all.never_freed > 0) add({}, {}, all.never_freed, not_freed_);
     return table;
   }
 
@@ -463,6 +465,7 @@ class LifetimesView : public View, public HeapObserver {
   uint64_t min_size_, max_size_;
   uint64_t from_tick_ = 0;
   double ns_per_tick_ = 1;
+  std::string not_freed_ = "never freed";  // Or not by the end of the range.
 };
 
 }  // namespace

@@ -5,10 +5,12 @@
 
 namespace malloscope::analyze {
 
-WindowCurve::WindowCurve(uint64_t from, uint64_t to, uint32_t slices, Wants wants)
+WindowCurve::WindowCurve(uint64_t from, uint64_t to, uint32_t slices, Wants wants,
+                         std::vector<std::optional<uint64_t>> ends)
     : from_(from),
       to_(std::max(to, from + 1)),
       wants_(std::move(wants)),
+      ends_(std::move(ends)),
       // A slice is a tick at least.
       slices_(std::min<uint64_t>(slices, to_ - from_)) {}
 
@@ -28,6 +30,7 @@ void WindowCurve::go_to_slice(uint32_t slice) {
 }
 
 WholeSlice* WindowCurve::go_to(uint64_t tick) {
+  if (!ending_.empty() && ending_.begin()->first < tick) end_until(tick - 1);
   if (tick <= from_ && now_ < 0) return nullptr;
   auto last = static_cast<uint32_t>(slices_.size() - 1);
   uint32_t slice = 0;
@@ -64,15 +67,34 @@ void WindowCurve::forget_ended() {
     if (process.runs) running_ += process.bytes, running_blocks_ += process.blocks;
 }
 
+// That is told of right after the last event, and the process may have gone on for long.
 void WindowCurve::image_ended(ImageId image) {
+  std::optional<uint64_t> when;
+  if (raw(image) <= ends_.size()) when = ends_[raw(image) - 1];
+  if (when)
+    ending_[*when].push_back(image);
+  else
+    end(image);
+}
+
+void WindowCurve::end_until(uint64_t tick) {
+  while (!ending_.empty() && ending_.begin()->first <= tick) {
+    auto [when, images] = *ending_.begin();
+    ending_.erase(ending_.begin());
+    go_to(when);
+    for (ImageId image : images) end(image);
+  }
+}
+
+void WindowCurve::end(ImageId image) {
   if (raw(image) >= processes_.size()) return;
   processes_[raw(image)].runs = false;
   if (std::ranges::any_of(processes_, &Process::runs)) forget_ended();
 }
 
 void WindowCurve::made(ImageId image, const Block& block, const wire::Event& event, bool) {
+  WholeSlice* slice = go_to(event.tick);  // Whatever it is about: an event may come late.
   if (!wants(image, block)) return;
-  WholeSlice* slice = go_to(event.tick);
   add(image, block.bytes(), block.stands_for(), slice);
   if (!slice) return;
   slice->allocations += block.stands_for();
@@ -81,9 +103,9 @@ void WindowCurve::made(ImageId image, const Block& block, const wire::Event& eve
 
 void WindowCurve::changed(ImageId image, const Block& before, const Block& now,
                           const wire::Event& event, bool) {
+  WholeSlice* slice = go_to(event.tick);
   bool had = wants(image, before), has = wants(image, now);
   if (!had && !has) return;
-  WholeSlice* slice = go_to(event.tick);
   add(image, (has ? now.bytes() : 0) - (had ? before.bytes() : 0),
       (has ? now.stands_for() : 0) - (had ? before.stands_for() : 0), slice);
   if (slice && has && now.bytes() > before.bytes())
@@ -91,13 +113,14 @@ void WindowCurve::changed(ImageId image, const Block& before, const Block& now,
 }
 
 void WindowCurve::gone(ImageId image, const Block& block, End how, const wire::Event& event, bool) {
-  if (!wants(image, block)) return;
   WholeSlice* slice = go_to(event.tick);
+  if (!wants(image, block)) return;
   add(image, -block.bytes(), -block.stands_for(), slice);
   if (slice && how != End::kLost) slice->frees += block.stands_for();
 }
 
 const std::vector<WholeSlice>& WindowCurve::finish() {
+  end_until(to_);
   go_to_slice(static_cast<uint32_t>(slices_.size() - 1));
   slices_.back().live_bytes = bytes_;
   slices_.back().live_blocks = wants_ ? blocks_ : running_blocks_;

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "analyze/heap.h"
@@ -18,8 +20,10 @@ class WindowCurve : public HeapObserver {
   // What counts; null: everything. Then what a process leaves does not count as long as others run;
   // of a part of the blocks it does, as in IndexCurves.
   using Wants = std::function<bool(ImageId, const Block&)>;
-  // Slices are behind a tick, up to and with the next: from `from` to `to`.
-  WindowCurve(uint64_t from, uint64_t to, uint32_t slices, Wants wants);
+  // Slices are behind a tick, up to and with the next: from `from` to `to`. `ends`: by image id -
+  // 1, when it ended; of others, and of those that go on, it is when that is told of.
+  WindowCurve(uint64_t from, uint64_t to, uint32_t slices, Wants wants,
+              std::vector<std::optional<uint64_t>> ends = {});
 
   // What is before the first slice counts as in it.
   void begin() { go_to_slice(0); }
@@ -46,14 +50,19 @@ class WindowCurve : public HeapObserver {
   void go_to_slice(uint32_t slice);
   void add(ImageId image, uint64_t bytes, uint64_t blocks, WholeSlice* slice);
   void forget_ended();
+  void end(ImageId image);
+  // Of those that have ended by that tick.
+  void end_until(uint64_t tick);
 
   uint64_t from_, to_;
   Wants wants_;
+  std::vector<std::optional<uint64_t>> ends_;
+  std::map<uint64_t, std::vector<ImageId>> ending_;  // By when: told of before that.
   std::vector<WholeSlice> slices_;
   int64_t now_ = -1;  // The slice; -1: before the first.
   uint64_t bytes_ = 0, blocks_ = 0;
   uint64_t running_ = 0, running_blocks_ = 0;  // Of processes that run: bytes, blocks.
-  std::vector<Process> processes_;  // By image.
+  std::vector<Process> processes_;             // By image.
 };
 
 }  // namespace malloscope::analyze

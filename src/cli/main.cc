@@ -7,8 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/man_page.h"
@@ -111,8 +113,12 @@ int dispatch(const Words& words) {
   if (first == "collect" && rest.size() == 1 && is_started_by_recorder())
     return collect_command(rest[0]);
   if (first == "man-pages" && rest.size() == 1) return write_man_pages(rest[0]);
-  for (const Verb& verb : kVerbs)
-    if (first == verb.name) return verb.main(rest);
+  for (const Verb& verb : kVerbs) {
+    if (first != verb.name) continue;
+    // A file that may not grow is told by write(). Not for programs that these start.
+    if (verb.main != main_run && verb.main != main_replay) std::signal(SIGXFSZ, SIG_IGN);
+    return verb.main(rest);
+  }
 
   // A name with a slash can only be meant as a program; if it is not there, `run` says so.
   bool program = first.starts_with('-') || first.find('/') != std::string::npos || in_path(first);
@@ -141,6 +147,10 @@ int main(int argc, char** argv) {
     return malloscope::cli::dispatch({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {
     return malloscope::cli::complain(malloscope::cli::kUnreadable, "out of memory");
+  } catch (const std::system_error& error) {  // Of a thread that could not be had.
+    return malloscope::cli::complain(
+        malloscope::cli::kUnreadable,
+        fmt::format("there is not enough memory, or there are too many threads: {}", error.what()));
   } catch (const std::exception& error) {
     return malloscope::cli::complain(malloscope::cli::kUnreadable, error.what());
   }

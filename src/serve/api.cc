@@ -337,6 +337,8 @@ Reply Api::answer(const std::string& name, const Parameters& parameters) {
       return failure(410, "nobody waits for this answer any more");
     }
   }();
+  // It may have waited for its turn, or read for long.
+  if (std::string sentence = replaced(); !sentence.empty()) return failure(409, sentence);
   if (!reply) return failure(reply.error().usage ? 400 : 500, reply.error().sentence);
   if (reply->status == 404) return failure(404, fmt::format("there is no answer '{}'", name));
   return std::move(*reply);

@@ -47,7 +47,10 @@ Result<std::string> detail_answer(const Context& context, const DetailQuestion& 
     };
   uint64_t from = std::max(asked.window.begin_tick(), overview.header.start_tick);
   uint64_t to = std::min(asked.window.to_tick, overview.end_tick);
-  analyze::WindowCurve curve(from, to, analyze::kSlices, wants);
+  std::vector<std::optional<uint64_t>> ends;
+  for (const trace::Image& image : context.explorer.reading().tables().images)
+    ends.push_back(image.end_tick);
+  analyze::WindowCurve curve(from, to, analyze::kSlices, wants, std::move(ends));
   // As of the whole, the first slice has what was before it.
   if (asked.window.from_tick <= overview.header.start_tick) curve.begin();
   auto progress = [&](double share) { job.show(share); };
@@ -61,7 +64,7 @@ Result<std::string> detail_answer(const Context& context, const DetailQuestion& 
     time.push_back(static_cast<double>(tables.time_ns(curve.edge(i))));
   Columns columns;
   columns.add("time", time);
-  add_slices(slices, &columns);
+  add_slices(slices, true, &columns);
   return columns.finish([&](output::JsonWriter* json) {
     json->member("slices", slices.size());
     json->member("by", "none");

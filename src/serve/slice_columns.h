@@ -10,7 +10,8 @@
 
 namespace malloscope::serve {
 
-inline void add_slices(const std::vector<analyze::WholeSlice>& slices, Columns* columns) {
+inline void add_slices(const std::vector<analyze::WholeSlice>& slices, bool has_frees,
+                       Columns* columns) {
   auto add = [&](const char* name, uint64_t analyze::WholeSlice::* amount) {
     std::vector<double> values;
     for (const analyze::WholeSlice& slice : slices)
@@ -22,7 +23,7 @@ inline void add_slices(const std::vector<analyze::WholeSlice>& slices, Columns* 
   add("blocks", &analyze::WholeSlice::live_blocks);
   add("allocations", &analyze::WholeSlice::allocations);
   add("allocated", &analyze::WholeSlice::allocated_bytes);
-  add("frees", &analyze::WholeSlice::frees);
+  if (has_frees) add("frees", &analyze::WholeSlice::frees);
 }
 
 }  // namespace malloscope::serve

@@ -216,7 +216,7 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
   together(tables, selection, &trace::Image::vm, &vm_time, &vm);
   Columns columns;
   columns.add("time", time);
-  add_slices(slices, &columns);
+  add_slices(slices, all || curves->has_frees, &columns);
   columns.add("rss_time", rss_time);
   columns.add("rss", rss);
   columns.add("vm_time", vm_time);

@@ -62,13 +62,13 @@ class Overview {
       calls += " and " + count_text(totals_.reallocations, "reallocation", "reallocations");
     say(fmt::format("{} were allocated in all, by {}.", bytes_text(totals_.allocated_bytes), calls),
         {{"view", "flame"}, {"metric", "allocated"}});
-    heaviest(Metric::kAllocated, totals_.allocated_bytes, "of these bytes");
+    heaviest(Metric::kAllocated, totals_.allocated_bytes, "of all bytes allocated");
     if (totals_.live_blocks == 0)
       say("Every block was freed.", {{"view", "leaks"}});
     else
       say(fmt::format("{} in {} were still live at the end.", bytes_text(totals_.live_bytes),
                       count_text(totals_.live_blocks, "block", "blocks")),
-          {{"view", "leaks"}, {"metric", "live"}});
+          {{"view", "sites"}, {"metric", "live"}});
     phases();
     if (totals_.temporary > totals_.allocations / 20)
       say(fmt::format("{} of the allocations were temporary: freed before their thread's next one.",
