@@ -183,6 +183,7 @@ export interface Sites {
   names: Names;
   total?: number;
   totals?: Totals;
+  peak_time_ns?: number; // Of metric peak: when that was, of all stacks of what is selected.
   id: Uint32Array;
   columns: Map<string, Float64Array>; // Those of siteNumbers, and cumulative, before.
 }

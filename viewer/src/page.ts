@@ -43,10 +43,14 @@ export function nearestCut(trace: Trace, ns: number): number {
   return low > 0 && ns - cuts[low - 1]! < cuts[low]! - ns ? low - 1 : low;
 }
 
-// When the heap was highest, to be marked on a chart, whatever part of it the filters leave: that is the
-// moment which the metric is of. Of one of several processes it is not told.
+// When the heap was highest in the whole time, whatever part of it the filters leave: that is the moment which
+// the metric is of. Of one of several processes a question of its own tells it.
 export function peakTime(trace: Trace, state: Pick<State, "process">): number | null {
-  return state.process && trace.processes.length > 1 ? null : (trace.peak_time_ns ?? null);
+  return isOneOfSeveral(trace, state) ? null : (trace.peak_time_ns ?? null);
+}
+
+export function isOneOfSeveral(trace: Trace, state: Pick<State, "process">): boolean {
+  return state.process !== "" && trace.processes.length > 1;
 }
 
 // Why a word cannot be asked for here, as a sentence; null if it can.

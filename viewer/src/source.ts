@@ -129,6 +129,7 @@ export function sitesOf(answer: Columns): c.Sites {
     names: { name: [], ...head.names },
     total: head.total,
     totals: head.totals,
+    peak_time_ns: head.peak_time_ns,
     id: indices("id"),
     columns,
   };

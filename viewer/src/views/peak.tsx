@@ -5,7 +5,7 @@
 import { useMemo } from "preact/hooks";
 import type { Sites } from "../contract";
 import { bytesText, countText, durationText, percentText } from "../format";
-import { usePage } from "../page";
+import { peakTime, usePage } from "../page";
 import type { Source } from "../source";
 import { type State, question } from "../state";
 import { isInstant, isWholeTime, metricColumn, metricTitle } from "../time_words";
@@ -52,6 +52,9 @@ function Peak({ sites, q, metric }: { sites: Sites; q: URLSearchParams; metric: 
   if (whole <= 0) return <Nothing />;
   const title = metricTitle(trace, { ...state, metric });
   const when = metric === "live" ? title.replace(/^Live/, "live") : title.replace(/^Live /, "");
+  // Where the answer does not tell it, it is known of the whole alone.
+  const peaked =
+    metric === "peak" ? (sites.peak_time_ns ?? (isWholeTime(state) ? peakTime(trace, state) : null)) : null;
   const row = state.site === null ? -1 : sites.id.indexOf(state.site);
   const others = sites.left_out > 0 ? sites.rows - 1 : -1;
   const choose = (r: number) =>
@@ -61,9 +64,7 @@ function Peak({ sites, q, metric }: { sites: Sites; q: URLSearchParams; metric: 
       <div class="main">
         <p class="caption">
           {bytesText(whole)} {when}
-          {metric === "peak" && trace.peak_time_ns !== undefined && isWholeTime(state)
-            ? `, ${durationText(trace.peak_time_ns)} after the recording began`
-            : ""}
+          {peaked !== null ? `, ${durationText(peaked)} after the recording began` : ""}
           {`, from ${countText(sites.rows, "site", "sites")}`}
         </p>
         <Treemap

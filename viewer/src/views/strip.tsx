@@ -5,8 +5,9 @@
 import { useMemo } from "preact/hooks";
 import { palette } from "../colors";
 import type { Timeline, Trace } from "../contract";
-import { bytesText } from "../format";
-import { metricWords, peakTime, usePage } from "../page";
+import { axisBytes, bytesText } from "../format";
+import { metricWords, usePage } from "../page";
+import { usePeak } from "../peak_mark";
 import { phaseLanes } from "../phase_bands";
 import { shown } from "../safe_text";
 import type { Source } from "../source";
@@ -80,6 +81,7 @@ export function Strip() {
   const remarks = [switchedWords(trace, state, source), source.remark(question(state))].filter(Boolean);
   const { all, filtered, error, unfiltered } = useTimelines();
   const { window, zoom } = useZoom();
+  const peak = usePeak();
   const lanes = useMemo(() => phaseLanes(trace.phases ?? [], 2), [trace]);
   const curves = useMemo(() => {
     if (!all) return [];
@@ -134,9 +136,9 @@ export function Strip() {
           curves={curves}
           height={104}
           text={bytesText}
+          axisText={axisBytes}
           steps={byteSteps}
-          peak={peakTime(trace, state)}
-          part={filtered !== null}
+          {...peak}
           phases={trace.phases ?? []}
           lanes={lanes}
           marks={trace.marks ?? []}

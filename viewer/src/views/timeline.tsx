@@ -7,8 +7,9 @@ import { useMemo, useState } from "preact/hooks";
 import { palette } from "../colors";
 import type { Timeline } from "../contract";
 import { cpuCurve } from "../cpu_curve";
-import { axisCount, bytesText, durationText, grouped, rateText } from "../format";
-import { peakTime, usePage } from "../page";
+import { axisBytes, axisCount, bytesText, durationText, grouped, rateText } from "../format";
+import { usePage } from "../page";
+import { usePeak } from "../peak_mark";
 import { phaseLanes } from "../phase_bands";
 import { cutsAround, refined } from "../refined_timeline";
 import { shown } from "../safe_text";
@@ -129,6 +130,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
   }, [timeline, theme]);
   // Of finer slices it is not known.
   const cpus = useMemo(() => cpuCurve(coarse), [coarse]);
+  const peak = usePeak();
   if (n === 0) return <p class="sentence">Nothing was recorded, so there is nothing to draw.</p>;
   const same = {
     times: timeline.time,
@@ -136,8 +138,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
     onWindow: zoom,
     phases: trace.phases ?? [],
     marks: trace.marks ?? [],
-    peak: peakTime(trace, state),
-    part: leavesOut(state),
+    ...peak,
   };
   return (
     <div class="charts">
@@ -172,6 +173,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
         curves={live}
         height={250}
         text={bytesText}
+        axisText={axisBytes}
         steps={byteSteps}
         stacked={stacked}
       />
@@ -206,6 +208,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
         curves={rates.bytes}
         height={130}
         text={bytesText}
+        axisText={axisBytes}
         steps={byteSteps}
       />
       {cpus && (

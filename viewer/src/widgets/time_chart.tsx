@@ -31,10 +31,10 @@ export interface TimeChartProps {
   curves: Curve[];
   height: number;
   text: (value: number) => string;
-  axisText?: (value: number) => string;
+  axisText: (value: number, step: number) => string;
   steps?: number[]; // That the axis may go in.
   peak?: number | null;
-  part?: boolean; // The curves are of a part of the heap, the peak is that of all.
+  peakName?: string; // What the mark of it is called.
   phases?: Phase[];
   lanes?: Phase[][]; // The same as bands above the chart, with their names.
   marks?: Mark[];
@@ -110,7 +110,9 @@ export function TimeChart(props: TimeChartProps) {
           // Where there is nothing, and where only whole numbers are, no axis has more than that.
           values: (u, splits) =>
             splits.map((s) =>
-              (nothing(u) && s > 0) || !(s >= 1 || s === 0) ? "" : (props.axisText ?? props.text)(s).replace(/\.0 /, " "),
+              (nothing(u) && s > 0) || !(s >= 1 || s === 0)
+                ? ""
+                : props.axisText(s, (splits[1] ?? 1) - (splits[0] ?? 0)),
             ),
         },
       ],
@@ -158,7 +160,7 @@ export function TimeChart(props: TimeChartProps) {
   }, [props.window]);
   useEffect(
     () => plot.current?.redraw(false),
-    [state.from, state.to, state.metric, state.before_from, state.before_to, props.peak, props.part, keyCut],
+    [state.from, state.to, state.metric, state.before_from, state.before_to, props.peak, props.peakName, keyCut],
   );
 
   const keyDown = (event: KeyboardEvent) => {

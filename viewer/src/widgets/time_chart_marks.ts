@@ -132,7 +132,7 @@ export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "ligh
     ctx.globalAlpha = 1;
   }
   if (props.peak !== null && props.peak !== undefined)
-    line(props.peak, colours.peak, [3, 3], props.part ? "peak of all" : "peak", 0);
+    line(props.peak, colours.peak, [3, 3], props.peakName ?? "peak", 0);
   if (state.metric === "live" && state.to !== null) line(cutTime(trace, state.to), colours.accent, [], "live here", 1);
   // Names that would lie on each other are left out; the table of phases and a nearer look have them.
   const named = (things: { at: number; name: string; times: number }[], dash: number[], rows: number[]) => {
