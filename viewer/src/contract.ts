@@ -261,6 +261,7 @@ export interface SourceLines {
 
 export interface Replay {
   process?: string;
+  reference?: string | null; // The set-up that the others are compared with.
   advice?: unknown;
   touch?: string;
   pace?: string;
