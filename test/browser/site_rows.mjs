@@ -76,7 +76,7 @@ export async function sameSites(what, viewer, trace, words, by = "site") {
   const wanted = `${textOf(metric)(sum)} in ${many}; ${by}s with none of it are not listed`;
   if (told.length === 0) {
     const filtered = Object.keys(words).some((word) => options[word] && word !== "metric");
-    const nothing = filtered ? "Nothing is left by these filters." : "Nothing of this metric was recorded.";
+    const nothing = filtered ? "Nothing matches these filters." : "Nothing of this metric was recorded.";
     return check(what, await viewer.text(".view .sentence"), nothing);
   }
   check(what, caption?.replace(/^[^:]*: /, ""), wanted);

@@ -270,7 +270,7 @@ async function filters(viewer) {
   await viewer.go("view=sites&metric=allocated");
   await viewer.type("where", "nowhere_at_all");
   viewer.mayRefuse = null;
-  check("nothing left", await viewer.text(".view .sentence"), "Nothing is left by these filters.");
+  check("nothing left", await viewer.text(".view .sentence"), "Nothing matches these filters.");
 }
 
 // The middle of a row of the flame graph. The root is row 0.

@@ -10,7 +10,8 @@ import type { Source } from "../source";
 import { type State, question } from "../state";
 import { isInstant, isWholeTime, metricColumn, metricTitle } from "../time_words";
 import { useAnswer } from "../use_answer";
-import { Nothing, Waiting } from "../widgets/bits";
+import { Waiting } from "../widgets/bits";
+import { Nothing } from "../widgets/nothing";
 import { SitePanel } from "../widgets/site_panel";
 import { Treemap } from "../widgets/treemap";
 import { SiteTable, siteFrame, wholeOf } from "./site_table";
@@ -49,7 +50,7 @@ function Peak({ sites, q, metric }: { sites: Sites; q: URLSearchParams; metric: 
       })),
     [sites],
   );
-  if (whole <= 0) return <Nothing />;
+  if (whole <= 0) return <Nothing metric={metric} view="sites" />;
   const title = metricTitle(trace, { ...state, metric });
   const when = metric === "live" ? title.replace(/^Live/, "live") : title.replace(/^Live /, "");
   // Where the answer does not tell it, it is known of the whole alone.

@@ -7,7 +7,8 @@ import { usePage } from "../page";
 import { question } from "../state";
 import { metricColumn, metricTitle } from "../time_words";
 import { useAnswer } from "../use_answer";
-import { Choice, Nothing, Waiting } from "../widgets/bits";
+import { Choice, Waiting } from "../widgets/bits";
+import { Nothing } from "../widgets/nothing";
 import { SitePanel } from "../widgets/site_panel";
 import { SiteTable, siteFrame, siteTitles, wholeOf } from "./site_table";
 
@@ -45,7 +46,7 @@ export function SitesView() {
 export function SitesWithPanel({ sites, by, q }: { sites: Sites; by: string; q: URLSearchParams }) {
   const { state, change, trace } = usePage();
   const title = metricTitle(trace, state);
-  if (sites.rows === 0) return <Nothing />;
+  if (sites.rows === 0) return <Nothing metric={state.metric} />;
   const row = state.site === null || by !== "site" ? -1 : sites.id.indexOf(state.site);
   const whole = wholeOf(sites);
   return (

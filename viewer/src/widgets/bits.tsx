@@ -9,7 +9,6 @@ import { editorLink } from "../editor";
 import { percentText } from "../format";
 import { usePage } from "../page";
 import { baseName, place, shown } from "../safe_text";
-import { isFiltered } from "../state";
 import { type Asked, useProgress } from "../use_answer";
 import { Progress } from "./progress";
 
@@ -96,15 +95,6 @@ export function Waiting<T>({
       )}
       {asked.value !== null ? children(asked.value) : null}
     </div>
-  );
-}
-
-// Instead of an answer that is empty.
-export function Nothing() {
-  const { state } = usePage();
-  const part = isFiltered(state) || state.from !== null || state.to !== null;
-  return (
-    <p class="sentence">{part ? "Nothing is left by these filters." : "Nothing of this metric was recorded."}</p>
   );
 }
 

@@ -16,10 +16,11 @@ import { usePage, useRefusal } from "../page";
 import { baseName, patternOf, bothTexts, place, shown, stackTextOf } from "../safe_text";
 import { isFiltered } from "../state";
 import { beforeWords, comparedWords, metricTitle } from "../time_words";
-import { Nothing, copyText } from "./bits";
+import { copyText } from "./bits";
 import { FlameCanvas } from "./flame_canvas";
 import { type Paint, font } from "./flame_paint";
 import { Menu } from "./menu";
+import { Nothing } from "./nothing";
 
 const measuring = document.createElement("canvas").getContext("2d")!;
 
@@ -132,7 +133,7 @@ export function FlameGraph({
       .join("\n");
 
   if (flame.total <= 0 && !(flame.total_before && flame.total_before > 0))
-    return <Nothing />;
+    return <Nothing metric={state.metric} />;
   const name = menu ? (flame.symbols.name[flame.symbol[menu.node]!] ?? "") : "";
   const full = menu ? (flame.symbols.full?.[flame.symbol[menu.node]!] ?? "") : "";
   const symbol = menu ? flame.symbol[menu.node]! : 0;
