@@ -79,6 +79,25 @@ const metricTitles: Record<string, MetricWords> = {
   cpu: { title: "CPU time", short: "CPU", says: "time that threads have computed" },
 };
 
+// Views whose figures are their own.
+const unmeasured: Record<string, string> = {
+  leaks: "Leaks is about what was never freed",
+  peak: "Peak is about what was live at its moment",
+  sizes: "Sizes has several figures side by side",
+  lifetimes: "Lifetimes is about how long blocks live",
+  threads: "Threads has several figures side by side",
+  phases: "Phases has several figures side by side",
+  replay: "Replay is about other allocators",
+  access: "Access has figures of its own",
+  more: "These answers have figures of their own",
+};
+
+// Why the metric changes nothing in a view, as a sentence; null if it does.
+export function whyUnmeasured(view: string): string | null {
+  const why = unmeasured[view];
+  return why ? `${why}, whatever the metric: that is for Flame graph, Sites, Blocks and Diff.` : null;
+}
+
 export function metricWords(metric: string): MetricWords {
   return metricTitles[metric] ?? { title: shown(metric.charAt(0).toUpperCase() + metric.slice(1)), says: "" };
 }

@@ -5,7 +5,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { bytesText, durationText, parseBytes, typedBytes } from "../format";
-import { cutTime, metricWords, metricsOf, usePage, useRefusal } from "../page";
+import { cutTime, metricWords, metricsOf, usePage, useRefusal, whyUnmeasured } from "../page";
 import { shorterNames } from "../labels";
 import { baseName, patternText, shown } from "../safe_text";
 import { wholeTime } from "../time_choice";
@@ -20,6 +20,7 @@ export function FilterBar() {
   const metrics = known.includes(state.metric) ? known : [state.metric, ...known];
   const refused = (metric: string) =>
     source.refusal("metric", metric) ?? (isWholeTime(state) ? null : source.refusal("range", metric));
+  const unmeasured = whyUnmeasured(state.view);
   // By name where that tells them apart, else by number.
   const names = new Set(trace.threads.map((t) => t.name));
   const [types, setTypes] = useState<string[]>([]);
@@ -42,7 +43,9 @@ export function FilterBar() {
         <select
           id="f-metric"
           value={state.metric}
-          title={trace.metric_help?.[state.metric] ?? metricWords(state.metric).says}
+          disabled={unmeasured !== null}
+          title={unmeasured ?? trace.metric_help?.[state.metric] ?? metricWords(state.metric).says}
+          aria-describedby={unmeasured ? "p-metric" : undefined}
           onChange={(event) => change({ metric: event.currentTarget.value })}
         >
           {metrics.map((m) => (
@@ -57,6 +60,11 @@ export function FilterBar() {
           ))}
         </select>
       </Field>
+      {unmeasured && (
+        <span class="unseen" id="p-metric">
+          {unmeasured}
+        </span>
+      )}
       <Typed
         name="where"
         label="Stack text (Enter applies it)"
