@@ -250,7 +250,7 @@ export interface Blocks {
   died: Float64Array;
   size: Float64Array;
   stands_for: Uint32Array;
-  thread: Uint32Array;
+  tid: Uint32Array | null; // Of the thread that made them; 0 if it is not one. Null: not told.
 }
 
 export interface SourceLines {

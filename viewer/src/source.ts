@@ -141,7 +141,7 @@ export function sparksOf(columns: Columns): c.Sparks {
 }
 
 export function blocksOf(columns: Columns): c.Blocks {
-  const { head, numbers, indices } = columns;
+  const { head, numbers, indices, column } = columns;
   const born = numbers("born");
   return {
     blocks: head.blocks ?? born.length,
@@ -154,6 +154,6 @@ export function blocksOf(columns: Columns): c.Blocks {
     died: numbers("died"),
     size: numbers("size"),
     stands_for: indices("stands_for"),
-    thread: indices("thread"),
+    tid: column("tid") ? indices("tid") : null,
   };
 }

@@ -10,7 +10,7 @@ import { bytesText, durationText, fixed, grouped, rateText } from "../format";
 import { usePage } from "../page";
 import { shown } from "../safe_text";
 import { question } from "../state";
-import { isWholeTime, ofTime, rangeWords } from "../time_words";
+import { endWords, isWholeTime, ofTime, rangeWords } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { FrameText, ShareBar, Waiting, Words, frameName } from "../widgets/bits";
 import { StackFrames } from "../widgets/site_panel";
@@ -26,7 +26,7 @@ export function AnswerView({
   without?: string[];
 }) {
   const { state, source } = usePage();
-  const q = question(state);
+  const q = question(state, ["metric"]); // It would be answered the same.
   const asked = useAnswer(`${name}?${q}`, (signal) => source.answer(name, q, signal));
   return (
     <div class="view scrolls">
@@ -113,7 +113,9 @@ export function OneTable({
 }) {
   const stack = table.columns.findIndex((c) => c.kind === "stack");
   const [chosen, setChosen] = useState<number | null>(null);
-  const columns = useMemo(() => tableColumns(table), [table]);
+  const { state, trace } = usePage();
+  const end = timed ? endWords(trace, state) : "";
+  const columns = useMemo(() => tableColumns(end ? withEnd(table, end) : table), [table, end]);
   const frames = chosen !== null && stack >= 0 ? table.rows[chosen]?.cells[stack] : null;
   if (table.rows.length === 0) return null;
   return (
@@ -138,6 +140,12 @@ export function OneTable({
       )}
     </section>
   );
+}
+
+// What is live at the end of a range is not that of the end.
+function withEnd(table: AnswerTable, end: string): AnswerTable {
+  const title = (text: string) => text.replace(/\bat end\b/, end === "at the end" ? "at end" : end);
+  return { ...table, columns: table.columns.map((c) => ({ ...c, title: title(c.title) })) };
 }
 
 // With `also`, columns that the command line leaves out.
