@@ -179,6 +179,7 @@ function Zoomable({ base, by }: { base: Flame; by: "after" | "before" }) {
       </nav>
       <FlameGraph
         flame={flame}
+        whole={base}
         by={by}
         zoom={zoom}
         upwards={state.shape === "flame"}

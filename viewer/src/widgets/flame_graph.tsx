@@ -33,8 +33,10 @@ export function FlameGraph({
   onOut,
   inverted = false,
   inside = 0,
+  whole = flame,
 }: {
   flame: Flame;
+  whole?: Flame; // What it is a part of.
   inverted?: boolean; // From the allocation outwards,
   inside?: number; // with so many functions between all and its first node.
   by: "after" | "before";
@@ -62,8 +64,8 @@ export function FlameGraph({
   );
   const own = useMemo(() => ownAmounts(flame, inverted, inside), [flame, inverted, inside]);
   const colours = useMemo(
-    () => colouring(flame, own, tree, state.colour, program, theme, matches),
-    [flame, own, tree, state.colour, program, theme, matches],
+    () => colouring(flame, own, tree, state.colour, program, theme, matches, whole),
+    [flame, own, tree, state.colour, program, theme, matches, whole],
   );
   const paint = useMemo<Paint>(
     () => ({
