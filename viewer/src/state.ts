@@ -27,6 +27,8 @@ export interface State {
   zoom: string; // Of the charts, as time_choice.ts has it.
   // What only one view minds.
   by: string; // Of the timeline.
+  rss: string; // Whether its curve is drawn: "1", "0", or what suits.
+  vm: boolean; // That of VmSize.
   group: string; // Of the sites.
   site: number | null;
   sort: string; // A column's key, with "-" in front: heaviest first.
@@ -65,6 +67,8 @@ export const initial: State = {
   base: false,
   zoom: "",
   by: "none",
+  rss: "",
+  vm: false,
   group: "site",
   site: null,
   sort: "",

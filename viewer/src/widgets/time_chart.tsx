@@ -13,7 +13,7 @@ import { saidOf } from "../phase_bands";
 import { shown } from "../safe_text";
 import { chosenInstant, chosenRange, nothingZoomed, wholeTime } from "../time_choice";
 import { listen, sliceAt, zoomWindow } from "./time_chart_input";
-import { bandHeight, drawBehind, drawOver } from "./time_chart_marks";
+import { bandHeight, drawBehind, drawOver, labelsHeight } from "./time_chart_marks";
 
 export interface Curve {
   label: string;
@@ -23,6 +23,8 @@ export interface Curve {
   width?: number;
   dash?: number[];
   quiet?: boolean; // Not in the legend.
+  off?: boolean; // In the legend alone: not drawn.
+  toggle?: () => void; // What a click on its name in the legend does.
 }
 
 export interface TimeChartProps {
@@ -62,11 +64,12 @@ export function TimeChart(props: TimeChartProps) {
   // The numbers as uPlot wants them: a step for each slice, and the last one twice.
   const n = props.times.length - 1;
   const lanes = props.lanes?.length ?? 0,
-    height = props.height + lanes * bandHeight;
+    above = (lanes > 0 ? 4 + lanes * bandHeight : 0) + labelsHeight(props),
+    height = props.height + above - 8;
   useLayoutEffect(() => {
     const element = host.current!;
     if (n < 1) return;
-    const curves = props.curves;
+    const curves = props.curves.filter((c) => !c.off);
     const data = [
       Array.from(props.times),
       ...curves.map((c) => {
@@ -80,7 +83,7 @@ export function TimeChart(props: TimeChartProps) {
     const options: uPlot.Options = {
       width: Math.max(100, element.clientWidth),
       height,
-      padding: [8 + lanes * bandHeight, 26, 0, 0], // To the right, half of the last time.
+      padding: [above, 26, 0, 0], // To the right, half of the last time.
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { show: false } },
       scales: {
@@ -216,7 +219,7 @@ export function TimeChart(props: TimeChartProps) {
     slice === null
       ? ""
       : [
-          ...props.curves.map((c, k) => (c.quiet ? "" : `${c.label} ${props.text(value(k, slice))}`)),
+          ...props.curves.map((c, k) => (c.quiet || c.off ? "" : `${c.label} ${props.text(value(k, slice))}`)),
           said,
         ]
           .filter(Boolean)
@@ -230,12 +233,34 @@ export function TimeChart(props: TimeChartProps) {
         <span class="legend-time">{slice === null ? "" : durationText(props.times[slice]!)}</span>
         {listed
           .filter(([c]) => !c.quiet)
-          .map(([c, k]) => (
-            <span key={k} class="legend-item">
-              <span class="swatch" style={{ background: props.stacked ? c.fill : c.stroke }} aria-hidden="true" />
-              <bdi>{shown(c.label)}</bdi> {slice !== null && <b>{props.text(value(k, slice))}</b>}
-            </span>
-          ))}
+          .map(([c, k]) => {
+            const item = (
+              <>
+                <span
+                  class={c.off ? "swatch hollow" : "swatch"}
+                  style={c.off ? { borderColor: c.stroke } : { background: props.stacked ? c.fill : c.stroke }}
+                  aria-hidden="true"
+                />
+                <bdi>{shown(c.label)}</bdi> {slice !== null && !c.off && <b>{props.text(value(k, slice))}</b>}
+              </>
+            );
+            return c.toggle ? (
+              <button
+                key={k}
+                type="button"
+                class="legend-item toggles"
+                aria-pressed={!c.off}
+                title={c.off ? `Show ${c.label}` : `Hide ${c.label}`}
+                onClick={c.toggle}
+              >
+                {item}
+              </button>
+            ) : (
+              <span key={k} class="legend-item">
+                {item}
+              </span>
+            );
+          })}
         {said && (
           <span class="legend-item legend-said" title={said}>
             <bdi>{said}</bdi>
