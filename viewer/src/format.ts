@@ -129,6 +129,13 @@ export function axisCount(n: number): string {
   return n >= 1e6 ? `${threeDigits(n / 1e6)} M` : n >= 1e4 ? `${threeDigits(n / 1e3)} k` : grouped(n);
 }
 
+// A count in a cell that is hardly wider than it: "1,824", "182k", "1.8M".
+export function shortCount(n: number): string {
+  if (n < 10_000) return grouped(n);
+  if (n < 999_500) return `${Math.round(n / 1000)}k`;
+  return n < 9_950_000 ? `${fixed(n / 1e6, 1)}M` : `${grouped(n / 1e6)}M`;
+}
+
 // "512M", "1.5GiB", "4096": powers of 1024. Null if it is no size.
 export function parseBytes(text: string): number | null {
   const match = /^\s*(\d+(?:\.\d*)?|\.\d+)\s*([kKMGT]?)(?:i?B)?\s*$/.exec(text);

@@ -15,6 +15,7 @@ import {
   percentText,
   rateText,
   roundStep,
+  shortCount,
   threeDigits,
   typedBytes,
   withinSentence,
@@ -145,6 +146,16 @@ test("labels of an axis have as many digits as its steps", () => {
   ]);
   assert.deepEqual(axis(axisBytes, 2 ** 25, 0, 3), ["0 B", "32 MiB", "64 MiB"]);
 });
+
+test("counts where there is little room", () =>
+  says(shortCount, [
+    [[9_999], "9,999"],
+    [[182_400], "182k"],
+    [[999_499], "999k"],
+    [[999_500], "1.0M"],
+    [[1_824_000], "1.8M"],
+    [[12_400_000], "12M"],
+  ]));
 
 test("sizes as people type them", () => {
   for (const [text, bytes] of [

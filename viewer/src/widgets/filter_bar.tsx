@@ -7,7 +7,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { bytesText, durationText, parseBytes, typedBytes } from "../format";
 import { cutTime, metricWords, metricsOf, usePage, useRefusal, whyUnmeasured } from "../page";
 import { shorterNames } from "../labels";
-import { baseName, patternText, shown } from "../safe_text";
+import { addressParts, baseName, patternText, shown } from "../safe_text";
 import { wholeTime } from "../time_choice";
 import { isWholeTime } from "../time_words";
 import { patternsOf, typedText } from "../typed_list";
@@ -78,7 +78,7 @@ export function FilterBar() {
         name="thread"
         label="Thread"
         value={typedText(state.thread)}
-        placeholder="name or number"
+        placeholder="name, number"
         list={threads}
         set={(text) => ({ thread: patternsOf(text, threads) })}
       />
@@ -229,8 +229,9 @@ const cleared = "cleared";
 
 // A function's name without its arguments.
 function chipName(pattern: string): string {
-  const forms = shorterNames(patternText(pattern));
-  return forms[1] ?? forms[0]!;
+  const name = patternText(pattern),
+    forms = shorterNames(name);
+  return addressParts(name) ? forms[0]! : (forms[1] ?? forms[0]!);
 }
 
 function Field({ label, wide, children }: { label: string; wide: string; children: ComponentChildren }) {

@@ -5,7 +5,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Theme, inkOn, mixed, hashOf, moduleColours, palette } from "../colors";
 import { shorterNames } from "../labels";
-import { baseName, shown } from "../safe_text";
+import { addressParts, baseName, shortAddress, shown } from "../safe_text";
 import { type Box, squarify } from "../squarify";
 
 export interface Part {
@@ -95,6 +95,7 @@ export function Treemap({
 
 function fittingName(name: string, width: number): string {
   const forms = shorterNames(name);
+  if (addressParts(name)) return shortAddress(name, Math.floor((width - 8) / 6.6));
   return forms.find((f) => f.length * 6.6 < width - 8) ?? forms[forms.length - 1]!;
 }
 
