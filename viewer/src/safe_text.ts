@@ -38,7 +38,8 @@ export function shortAddress(name: string, letters: number): string {
   const parts = addressParts(name);
   if (!parts || name.length <= letters) return name;
   const kept = letters - parts.offset.length - 1;
-  return kept >= 3 ? `${parts.module.slice(0, kept)}\u2026${parts.offset}` : parts.offset;
+  if (kept >= 3) return `${parts.module.slice(0, kept)}\u2026${parts.offset}`;
+  return parts.offset.length <= letters ? parts.offset : `\u2026${parts.offset.slice(1 - Math.max(4, letters))}`;
 }
 
 // "demo.cc:75", or nothing.

@@ -20,7 +20,7 @@ export function foldedWarnings(warnings: Warning[]): Folded {
   };
 }
 
-// "libfoo.so is stripped: ...", "program has been rebuilt since ...".
+// "libfoo.so is stripped: ...". What was rebuilt is another matter: that can be put right, and is said by itself.
 function moduleOf(warning: Warning): string | null {
-  return warning.kind === "names" ? (/^(\S+) (?:is|has|was|cannot) /.exec(warning.text)?.[1] ?? null) : null;
+  return warning.kind === "names" ? (/^(\S+) (?:is stripped|has no|was deleted|cannot be read)/.exec(warning.text)?.[1] ?? null) : null;
 }

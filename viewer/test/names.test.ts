@@ -33,6 +33,7 @@ test("addresses keep their ends", () => {
   assert.equal(shortAddress(name, 40), name);
   assert.equal(shortAddress(name, 18), "libclang\u2026+0x1e4c20");
   assert.equal(shortAddress(name, 10), "+0x1e4c20");
+  assert.equal(shortAddress(name, 6), "\u2026e4c20");
   const labels = new Labels([name], (text) => text.length * 6);
   assert.equal(labels.fitting(0, 120), "libclang\u2026+0x1e4c20");
   assert.equal(labels.fitting(0, 60), "+0x1e4c20");

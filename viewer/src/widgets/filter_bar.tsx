@@ -78,7 +78,8 @@ export function FilterBar() {
         name="thread"
         label="Thread"
         value={typedText(state.thread)}
-        placeholder="name, number"
+        wide="thread"
+        placeholder="name or number"
         list={threads}
         set={(text) => ({ thread: patternsOf(text, threads) })}
       />

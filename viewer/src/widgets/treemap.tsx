@@ -95,7 +95,7 @@ export function Treemap({
 
 function fittingName(name: string, width: number): string {
   const forms = shorterNames(name);
-  if (addressParts(name)) return shortAddress(name, Math.floor((width - 8) / 6.6));
+  if (addressParts(name)) return shortAddress(name, Math.floor((width - 10) / 7.6)); // In bold letters.
   return forms.find((f) => f.length * 6.6 < width - 8) ?? forms[forms.length - 1]!;
 }
 
