@@ -616,6 +616,8 @@ async function alike(viewer) {
   check("each is told apart", await button.count(), 0);
   await viewer.go("view=blocks&from=0%25&to=80%25");
   check("another range is merged again", await button.count(), 1);
+  const live = / still live (.*?)\./.exec(`${(await viewer.text(".blocks .caption")).replace(/\. They are.*/, "")}.`)?.[1];
+  check("of a range, what is live at its end", /^at \d/.test(live) || live);
   await viewer.page.unroute(/api.blocks/);
 }
 

@@ -53,6 +53,13 @@ export function isOneOfSeveral(trace: Trace, state: Pick<State, "process">): boo
   return state.process !== "" && trace.processes.length > 1;
 }
 
+// As Threads and Sites call it: "worker (4711)"; nothing if it is not one.
+export function threadName(trace: Pick<Trace, "threads">, tid: number): string {
+  if (tid === 0) return "";
+  const name = trace.threads.find((t) => t.tid === tid)?.name;
+  return name ? `${name} (${tid})` : String(tid);
+}
+
 // Why a word cannot be asked for here, as a sentence; null if it can.
 export function useRefusal(): (word: string) => string | null {
   const { state, source } = usePage();

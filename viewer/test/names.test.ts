@@ -7,6 +7,7 @@ import { contrast, inkOn, palette } from "../src/colors";
 import { editorLink, usualTemplate, whyRefused } from "../src/editor";
 import { toldApart } from "../src/file_timeline";
 import { Labels, shorterNames } from "../src/labels";
+import { threadName } from "../src/page";
 import { addressParts, bothTexts, literally, patternOf, patternText, place, shortAddress, shown } from "../src/safe_text";
 
 test("control characters and marks of direction are shown", () => {
@@ -24,6 +25,11 @@ test("control characters and marks of direction are shown", () => {
 test("a name as a pattern matches itself", () => {
   for (const name of ["operator()", "a|b", "x[1]{2}", "/usr/$x^", "std::vector<int*>"])
     (assert.match(name, new RegExp(`^${literally(name)}$`)), assert.equal(patternText(patternOf(name, "")), name));
+});
+
+test("a thread is called the same everywhere", () => {
+  const trace = { threads: [{ pid: 1, tid: 12125, name: "leak" }] };
+  assert.deepEqual([12125, 7, 0].map((tid) => threadName(trace, tid)), ["leak (12125)", "7", ""]);
 });
 
 test("addresses keep their ends", () => {

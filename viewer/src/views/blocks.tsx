@@ -7,9 +7,9 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { lanesOf } from "../block_lanes";
 import { palette } from "../colors";
-import type { Blocks, Sites, Trace } from "../contract";
+import type { Blocks, Sites } from "../contract";
 import { axisTime, bytesText, countText, durationText, grouped, roundStep } from "../format";
-import { cutTime, usePage } from "../page";
+import { cutTime, threadName, usePage } from "../page";
 import { shown } from "../safe_text";
 import type { Source } from "../source";
 import { question } from "../state";
@@ -105,13 +105,6 @@ function siteOptions(sites: Sites | null, source: Source) {
       title={source.refusal("site", String(sites.id[r])) ?? undefined}
     >{`${shown(sites.names.name[r])} ${shown((sites.names.file?.[r] ?? "").split("/").pop())}${sites.names.line?.[r] ? `:${sites.names.line[r]}` : ""}`}</option>
   ));
-}
-
-// As Threads and Sites call it: "worker (4711)".
-function threadName(trace: Trace, tid: number): string {
-  if (tid === 0) return "";
-  const name = trace.threads.find((t) => t.tid === tid)?.name;
-  return name ? `${name} (${tid})` : String(tid);
 }
 
 const axis = 22;

@@ -4,6 +4,7 @@
 // the same time.
 
 import { useMemo } from "preact/hooks";
+import { callRates } from "../call_rates";
 import { mixed, palette } from "../colors";
 import type { Timeline } from "../contract";
 import { cpuCurve } from "../cpu_curve";
@@ -130,19 +131,21 @@ function Charts({ timeline: coarse, detail }: { timeline: Timeline; detail: Time
   }, [timeline, state.rss, state.vm, theme]);
   const lanes = useMemo(() => phaseLanes(trace.phases ?? [], 3), [trace]);
   const rates = useMemo(() => {
+    const { time, allocations, frees } = callRates(timeline);
     const perSecond = (v: Float64Array) =>
       v.map((x, i) => x / Math.max(1e-9, (timeline.time[i + 1]! - timeline.time[i]!) / 1e9));
     return {
+      time,
       calls: [
-        // One as an area and one as a line: two lines as dense as these would be one of a third colour.
+        // One as an area and one as a line: two lines would lie on each other.
         {
           label: "Allocations a second",
-          values: perSecond(timeline.allocations),
+          values: allocations,
           stroke: mixed(p.series[2]!, p.panel, 0.55),
           fill: mixed(p.series[2]!, p.panel, 0.55),
           width: 0,
         },
-        { label: "Frees a second", values: perSecond(timeline.frees), stroke: p.series[5]!, width: 1 },
+        { label: "Frees a second", values: frees, stroke: p.series[5]!, width: 1.25 },
       ] as Curve[],
       bytes: [
         { label: "Bytes allocated a second", values: perSecond(timeline.allocated), stroke: p.series[7]!, width: 1 },
@@ -215,6 +218,7 @@ function Charts({ timeline: coarse, detail }: { timeline: Timeline; detail: Time
           <h2>Calls</h2>
           <TimeChart
             {...same}
+            times={rates.time}
             label="Calls a second over time"
             curves={rates.calls}
             height={130}
