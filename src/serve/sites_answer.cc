@@ -57,8 +57,7 @@ std::optional<uint64_t> peak_time_ns(const Context& context, const Explorer::Que
   if (question.metric != analyze::Metric::kPeak || by != By::kSite) return std::nullopt;
   Explorer& explorer = context.explorer;
   auto quiet = [](std::string_view, double) {};
-  Result<Explorer::Amounting> amounts =
-      explorer.amounts(question, Explorer::Wanted::kAll, quiet);
+  Result<Explorer::Amounting> amounts = explorer.amounts(question, Explorer::Wanted::kAll, quiet);
   if (!amounts || (*amounts)->peak.bytes == 0) return std::nullopt;
   return explorer.reading().tables().time_ns((*amounts)->peak.tick);
 }
