@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -48,6 +49,19 @@ void merge_alike(FramesOf&& frames_of, std::vector<Stack>* stacks) {
   *stacks = std::move(merged);
 }
 
+// When the processes that are asked about were highest, in the time that is asked about, whatever
+// the filters leave of that moment. What was counted for the rows is kept, so it is not counted
+// again.
+std::optional<uint64_t> peak_time_ns(const Context& context, const Explorer::Question& question,
+                                     By by) {
+  if (question.metric != analyze::Metric::kPeak || by != By::kSite) return std::nullopt;
+  Explorer& explorer = context.explorer;
+  auto quiet = [](std::string_view, double) {};
+  Result<Explorer::Amounting> amounts = explorer.amounts(question, Explorer::Wanted::kAll, quiet);
+  if (!amounts || (*amounts)->peak.bytes == 0) return std::nullopt;
+  return explorer.reading().tables().time_ns((*amounts)->peak.tick);
+}
+
 }  // namespace
 
 Result<std::string> sites_answer(const Context& context, const Parameters& parameters) {
@@ -62,6 +76,7 @@ Result<std::string> sites_answer(const Context& context, const Parameters& param
   Result<Listed> listed = list(context, parameters, *question, by->second, &job);
   if (!listed) return std::unexpected(listed.error());
   size_t left_out = fold(std::clamp<size_t>(*most, 1, 100'000), &*listed);
+  std::optional<uint64_t> peak_ns = peak_time_ns(context, *question, by->second);
 
   Columns columns;
   std::vector<uint32_t> ids;
@@ -100,6 +115,7 @@ Result<std::string> sites_answer(const Context& context, const Parameters& param
     json->member("rows", listed->rows.size());
     json->member("left_out", left_out);
     json->member("total", value(listed->total, question->metric));
+    if (peak_ns) json->member("peak_time_ns", *peak_ns);
     if (!of_blocks) json->member("samples", listed->total.cpu_samples);
     if (of_blocks) {
       json->key("totals").begin_object();

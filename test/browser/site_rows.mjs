@@ -76,8 +76,13 @@ export async function sameSites(what, viewer, trace, words, by = "site") {
   const wanted = `${textOf(metric)(sum)} in ${many}; ${by}s with none of it are not listed`;
   if (told.length === 0) {
     const filtered = Object.keys(words).some((word) => options[word] && word !== "metric");
-    const nothing = filtered ? "Nothing is left by these filters." : "Nothing of this metric was recorded.";
-    return check(what, await viewer.text(".view .sentence"), nothing);
+    const made = cli("report", trace, ...asReport({ ...words, metric: "allocations" }), "--by", "site").sites;
+    const allocations = made.reduce((all, row) => all + row.allocations, 0);
+    const said = await viewer.text(".view .sentence");
+    if (!filtered) return check(what, said.startsWith("Nothing of this metric was recorded.") || said);
+    if (allocations === 0) return check(what, said, "Nothing matches these filters.");
+    const matches = ` ${count(allocations)} ${allocations === 1 ? "allocation matches" : "allocations match"}: look at `;
+    return check(what, (said.startsWith("None of it ") && said.includes(matches)) || said);
   }
   check(what, caption?.replace(/^[^:]*: /, ""), wanted);
   const label = await viewer.page.locator(".view [role=grid]").getAttribute("aria-label");

@@ -194,6 +194,8 @@ const peak = async (viewer, trace) => {
     `${bytes(totals.peak_bytes)} at the peak, ${duration(totals.peak_time_ns)} after the recording began, from ${count(told.length)} ${told.length === 1 ? "site" : "sites"}`,
   );
   sameRows("sites at the peak", await viewer.rows("Sites at the peak"), told, "peak");
+  await peakOfEach(viewer, trace);
+  await viewer.go("view=peak");
   // The areas hold the same: each names a site, and says what it holds.
   const areas = await viewer.page.$$eval(".treemap-cell", (all) => all.map((e) => e.title.split("\n")[1]));
   const amounts = new Set(told.map((row) => `${bytes(row.peak_bytes)}, ${percent(row.peak_bytes, totals.peak_bytes)}`));
@@ -208,6 +210,25 @@ const peak = async (viewer, trace) => {
   );
   check("no curve is cut off", cut, 0);
   check("areas of the peak", areas.length > 0 && areas.filter((a) => a.includes(",")).every((a) => amounts.has(a)));
+};
+
+// One of several processes has a peak of its own, at another time; so has a part of the time.
+const peakOfEach = async (viewer, trace) => {
+  const { processes } = cli("report", trace);
+  const parts = [["--from", "10%", "--to", "60%"]];
+  if (processes.length > 1) for (const { pid } of processes.slice(0, 3)) parts.push(["--process", String(pid)]);
+  for (const part of parts) {
+    const words = part.map((word, i) => (i % 2 ? `${encodeURIComponent(word)}` : `&${word.slice(2)}=`)).join("");
+    await viewer.go(`view=peak${words}`);
+    const { totals } = cli("report", trace, ...part);
+    if (totals.peak_bytes === 0) continue;
+    const caption = await viewer.text(".view .caption");
+    check(
+      `the peak of ${part.join(" ")}`,
+      [caption.startsWith(`${bytes(totals.peak_bytes)} at the peak`), / ([^,]+) after the recording began/.exec(caption)?.[1]],
+      [true, duration(totals.peak_time_ns)],
+    );
+  }
 };
 
 const sizes = async (viewer, trace) => {

@@ -9,11 +9,18 @@ import { Viewer, axe, check, finish, launch, serve } from "./viewer.mjs";
 import { bytes, count, duration } from "./words.mjs";
 
 const [trace, other] = process.argv.slice(2);
-const results = JSON.parse(fs.readFileSync(`${trace}.replay.json`, "utf8"));
+let results = JSON.parse(fs.readFileSync(`${trace}.replay.json`, "utf8"));
 
-const nameOf = (row) => (row.tunables ? `${row.allocator}, ${row.tunables}` : row.allocator);
-const names = [...new Set(results.runs.map(nameOf))];
-const middle = (values) => values.sort((a, b) => a - b)[(values.length - 1) >> 1];
+const nameOf = (row) => (row.tunables ? `${row.allocator} ${row.tunables}` : row.allocator);
+const sorted = (values) => values.sort((a, b) => a - b);
+// As the command line: of an even number, the upper one of the two in the middle.
+const middle = (values) => sorted(values)[values.length >> 1];
+const spread = (values) => `+-${((sorted(values).at(-1) - values[0]) / 2 / middle(values) * 100).toFixed(0)} %`;
+// In the order of the table.
+const names = [...new Set(results.runs.map(nameOf))].sort((a, b) => timeOf(a) - timeOf(b));
+function timeOf(name) {
+  return middle(results.runs.filter((run) => nameOf(run) === name).map((run) => run.allocator_ns));
+}
 const size = (n) => bytes(n).replace(".0 ", " ");
 
 // The points of each line of a chart, as its own axes tell them. Of a logarithmic axis: the exponents.
@@ -35,18 +42,33 @@ async function linesOf(viewer, label) {
 
 async function table(viewer) {
   const rows = await viewer.rows("Allocators");
-  check("a row for each", rows.map((row) => row.allocator).sort(), [...names].sort());
+  const own = (row) => row.allocator.replace(/ \*.*/, "");
+  check("a row for each", rows.map(own).sort(), [...names].sort());
+  check(
+    "the reference is marked",
+    rows.filter((row) => row.allocator.includes("*")).map(own),
+    [results.reference],
+  );
+  const times = rows.map((row) => timeOf(own(row)));
+  check("the fastest first", times, sorted([...times]));
   for (const row of rows) {
-    const runs = results.runs.filter((run) => nameOf(run) === row.allocator);
+    const runs = results.runs.filter((run) => nameOf(run) === own(row));
+    const rss = runs.map((run) => run.heap_max_rss_bytes),
+      time = runs.map((run) => run.allocator_ns);
     check(
-      `${row.allocator}: figures`,
-      [row["heap RSS"], row.ideal, row["RSS/ideal"], row["at end"], row["in allocator"], row.wall, row.runs],
+      `${row.allocator}: figures of ${runs.length} runs`,
       [
-        bytes(middle(runs.map((run) => run.heap_max_rss_bytes))),
+        ...[row["heap RSS"], row["+- RSS"], row.ideal, row["RSS/ideal"], row["at end"], row["in allocator"]],
+        ...[row["+- time"], row.wall, row.runs],
+      ],
+      [
+        bytes(middle(rss)),
+        spread(rss),
         bytes(middle(runs.map((run) => run.max_ideal_bytes))),
-        middle(runs.map((run) => run.fragmentation.peak)).toFixed(2),
+        (middle(rss) / middle(runs.map((run) => run.max_ideal_bytes))).toFixed(2),
         bytes(middle(runs.map((run) => run.heap_end_rss_bytes))),
-        duration(middle(runs.map((run) => run.allocator_ns))),
+        duration(middle(time)),
+        spread(time),
         duration(middle(runs.map((run) => run.wall_ns))),
         String(runs.length),
       ],
@@ -133,6 +155,12 @@ await finish(async () => {
     check(`nothing against the rules, ${colorScheme}`, violations.map((v) => `${v.id}: ${v.nodes[0].html}`), []);
     await viewer.close();
   }
+  // Of an even number of runs the middle is the command line's too.
+  results = { ...results, runs: results.runs.filter((run) => run.repeat <= 2) };
+  const even = await Viewer.open(browser, await serve(trace));
+  await even.page.route(/api.replay/, (route) => route.fulfill({ json: results }));
+  await even.tab("Replay");
+  await table(even);
   const plain = await Viewer.open(browser, await serve(other));
   check("no tab without results", await plain.page.getByRole("tab", { name: "Replay" }).count(), 0);
 });

@@ -270,7 +270,149 @@ async function filters(viewer) {
   await viewer.go("view=sites&metric=allocated");
   await viewer.type("where", "nowhere_at_all");
   viewer.mayRefuse = null;
-  check("nothing left", await viewer.text(".view .sentence"), "Nothing is left by these filters.");
+  check("nothing left", await viewer.text(".view .sentence"), "Nothing matches these filters.");
+}
+
+// What the filters leave may be nothing of the metric, and much all the same.
+async function empty(viewer) {
+  await viewer.go("view=sites&thread=nobody_at_all");
+  check("nothing matches", await viewer.text(".view .sentence"), "Nothing matches these filters.");
+  for (const view of ["sites", "flame", "peak", "blocks"]) {
+    await viewer.go(`view=${view}&phase=event`);
+    const said = await viewer.text(".view .sentence");
+    check(`${view}: it was allocated all the same`, /^None of it was live at the peak\. [\d,]+ allocations match: look at /.test(said) || said);
+    await viewer.page.locator(".view .sentence").getByRole("button", { name: "what was allocated" }).click();
+    await viewer.settled();
+    check(`${view}: a click leads to it`, [viewer.words().metric, viewer.words().view], ["allocated", view === "peak" ? "sites" : view]);
+    check(`${view}: something is there`, await viewer.page.locator(".view .sentence").count(), 0);
+  }
+}
+
+// Where the metric changes nothing, it cannot be chosen, and says why; what was answered is not asked again.
+async function unmeasured(viewer) {
+  for (const view of ["leaks", "peak", "sizes", "lifetimes", "threads", "phases", "more"]) {
+    await viewer.go(`view=${view}`);
+    const metric = viewer.page.locator("#f-metric");
+    check(`${view} has no metric`, await metric.isDisabled());
+    check(`${view} says why`, /whatever the metric/.test(await metric.getAttribute("title")));
+    const told = await viewer.text(`#${await metric.getAttribute("aria-describedby")}`);
+    check(`${view} says it aloud`, told, await metric.getAttribute("title"));
+  }
+  await viewer.go("view=sites");
+  check("Sites has a metric", await viewer.page.locator("#f-metric").isEnabled());
+  await viewer.go("view=more&answer=churn");
+  const asked = [];
+  const note = (request) => asked.push(request.url());
+  viewer.page.on("request", note);
+  await viewer.go("view=more&answer=churn&metric=calls");
+  viewer.page.off("request", note);
+  check("an answer without a metric is not asked again", asked.filter((url) => /api.answer/.test(url)), []);
+}
+
+// Rows that are filters, by a click and by Enter.
+async function rows(viewer) {
+  await viewer.go("view=sizes");
+  const bar = viewer.page.locator(".histogram .bar").filter({ hasText: "64 - 127 B" });
+  await bar.click();
+  await viewer.settled();
+  check("a class of sizes is a filter", [viewer.words().min_size, viewer.words().max_size], ["64", "127"]);
+  await viewer.page.locator(".histogram button.bar").first().focus();
+  await viewer.press("Enter");
+  check("a second time lets it go", viewer.words().min_size, undefined);
+  await viewer.go("view=threads");
+  await viewer.page.locator(".view [role=grid] .rows [role=row]").first().click();
+  await viewer.settled();
+  check("a thread is a filter", /^\d+$/.test(viewer.words().thread ?? ""));
+  for (const [group, word] of [["thread", "thread"], ["size", "min_size"], ["module", "module"], ["phase", "phase"]]) {
+    await viewer.go(`view=sites&metric=allocated&group=${group}`);
+    check(`by ${group} says so`, (await viewer.texts(".main > .muted")).some((text) => text.startsWith(`Choose a ${group}`)));
+    await viewer.page.locator(".view [role=grid]").focus();
+    await viewer.press("Home", "Enter");
+    const chosen = word in viewer.words();
+    // The first row may be one that is no filter, such as what was in no phase.
+    if (!chosen) await viewer.press("ArrowDown", "Enter");
+    check(`a ${group} is a filter`, word in viewer.words());
+    await sameSites(`the filter of a ${group}`, viewer, trace, viewer.words(), group);
+  }
+}
+
+// Words are listed from A, by a click anywhere in the heading.
+async function headings(viewer) {
+  await viewer.go("view=sites&metric=allocated");
+  const box = await viewer.page.getByRole("columnheader").filter({ hasText: /^site/ }).boundingBox();
+  await viewer.page.mouse.click(box.x + box.width - 6, box.y + box.height / 2);
+  await viewer.settled();
+  check("sorted by name", viewer.words().sort, "name");
+  const names = (await viewer.rows("Bytes allocated by site")).map((row) => row.site);
+  check("from A to Z", names.every((name, i) => i === 0 || names[i - 1].split("\n")[0] <= name.split("\n")[0]));
+}
+
+// What is zoomed into stays so when something else is counted, and what an address has too much is said.
+async function addresses(viewer) {
+  await viewer.go("view=flame&metric=allocations");
+  await onRow(viewer, 4, (x, y) => viewer.page.mouse.click(x, y));
+  const [root, name] = [viewer.words().root, (await viewer.texts(".crumbs bdi")).at(-1)];
+  await viewer.page.selectOption("#f-metric", "allocated");
+  await viewer.settled();
+  check("the zoom stays", [viewer.words().root, (await viewer.texts(".crumbs bdi")).at(-1)], [root, name]);
+  viewer.mayRefuse = /api.flame/;
+  await viewer.go("view=flame&metric=allocations&root=999999999");
+  check("where it is not there, all is shown", [viewer.words().root, await viewer.page.locator(".flame-host").count()], [undefined, 1]);
+
+  viewer.mayRefuse = null;
+
+  await viewer.go("view=nosuchview&to=abc");
+  const said = await viewer.text(".unknown");
+  check("what was not understood", /view=nosuchview, to=abc\. It shows Overview/.test(said) || said);
+  await viewer.tab("Sites");
+  check("until something is chosen", await viewer.page.locator(".unknown").count(), 0);
+}
+
+// What a field asks for can be read.
+async function placeholders(viewer) {
+  const cut = await viewer.page.$$eval(".filters input[placeholder]", (all) => {
+    const context = document.createElement("canvas").getContext("2d");
+    return all
+      .filter((e) => {
+        context.font = getComputedStyle(e).font;
+        const arrow = e.hasAttribute("list") ? 22 : 0;
+        return context.measureText(e.placeholder).width > e.clientWidth - 12 - arrow;
+      })
+      .map((e) => e.placeholder);
+  });
+  check("no placeholder is cut", cut, []);
+}
+
+// Which curves are drawn is in the address; names above the curves do not cover them.
+async function curves(viewer) {
+  await viewer.go("view=timeline");
+  const legend = () => viewer.texts(".charts .chart:first-of-type .legend-item[aria-pressed=true]");
+  await viewer.page.getByLabel("RSS", { exact: true }).uncheck();
+  await viewer.settled();
+  check("RSS can be switched off", [viewer.words().rss, (await legend()).includes("RSS")], ["0", false]);
+  await viewer.page.locator(".charts .legend-item.toggles").filter({ hasText: "RSS" }).first().click();
+  await viewer.settled();
+  check("and on, in the legend", [viewer.words().rss, (await legend()).includes("RSS")], ["1", true]);
+  await viewer.page.getByLabel("VmSize", { exact: true }).check();
+  await viewer.settled();
+  check("VmSize is in the address", viewer.words().vm, "1");
+  // Whatever is written inside a chart would be on its curves.
+  const inside = await viewer.page.evaluate(async () => {
+    const drawn = [];
+    const write = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+      drawn.push([text, y, this.canvas.closest(".uplot")]);
+      return write.apply(this, arguments);
+    };
+    location.hash = "view=timeline&metric=live&to=50%25";
+    await new Promise((done) => setTimeout(done, 700));
+    CanvasRenderingContext2D.prototype.fillText = write;
+    const over = (plot) => parseFloat(plot.querySelector(".u-over").style.top) * devicePixelRatio;
+    const names = drawn.filter(([text]) => /^(peak|live here|alarm)/.test(text));
+    return [names.length > 0, names.filter(([, y, plot]) => plot && y > over(plot)).map(([text]) => text)];
+  });
+  await viewer.settled();
+  check("names of marks stand above the curves", inside, [true, []]);
 }
 
 // The middle of a row of the flame graph. The root is row 0.
@@ -474,6 +616,8 @@ async function alike(viewer) {
   check("each is told apart", await button.count(), 0);
   await viewer.go("view=blocks&from=0%25&to=80%25");
   check("another range is merged again", await button.count(), 1);
+  const live = / still live (.*?)\./.exec(`${(await viewer.text(".blocks .caption")).replace(/\. They are.*/, "")}.`)?.[1];
+  check("of a range, what is live at its end", /^at \d/.test(live) || live);
   await viewer.page.unroute(/api.blocks/);
 }
 
@@ -584,7 +728,7 @@ await finish(async () => {
     browser,
     await serve(trace, "--source", path.join(import.meta.dirname, "../programs")),
   );
-  for (const use of [time, zoom, shortcuts, filters, flame, sites, phases, metrics, themes]) {
+  for (const use of [time, zoom, shortcuts, filters, empty, unmeasured, rows, headings, addresses, placeholders, curves, flame, sites, phases, metrics, themes]) {
     const began = Date.now();
     await use(viewer, browser);
     if (process.env.MSCOPE_VERBOSE) console.log(use.name, Date.now() - began, "ms");

@@ -4,7 +4,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Theme } from "./colors";
-import type { Trace, TraceHead } from "./contract";
+import type { Trace, TraceHead, Warning } from "./contract";
 import { editorTemplate, keepTemplate, usualTemplate, whyRefused } from "./editor";
 import { durationText } from "./format";
 import { PageContext, cutTime } from "./page";
@@ -12,6 +12,7 @@ import { baseName, shown } from "./safe_text";
 import type { Source } from "./source";
 import { type Store, isCompared, isFiltered } from "./state";
 import { useTheme } from "./theme";
+import { foldedWarnings } from "./warning_words";
 import { isWholeTime } from "./time_words";
 import { sentence } from "./use_answer";
 import { AnswerView } from "./views/answer_table";
@@ -151,6 +152,10 @@ function Ready({
     () => ({ source, trace, state, theme, change: store.change.bind(store) }),
     [trace, state, theme],
   );
+  const unknown = [
+    ...(views.some((v) => v.key === state.view) ? [] : [`view=${state.view}`]),
+    ...(state === store.state ? store.ignored : []),
+  ];
   const tabs = useMemo(() => views.filter((v) => !v.when || v.when(trace)), [trace]);
   const view = tabs.find((v) => v.key === state.view) ?? tabs[0]!;
   const View = view.view;
@@ -190,6 +195,7 @@ function Ready({
           <ThemeButton theme={theme} setTheme={setTheme} />
         </header>
         <Warnings trace={trace} />
+        {unknown.length > 0 && <Unknown words={unknown} view={view.title} />}
         <FilterBar />
         <Strip />
         <Tabs
@@ -218,17 +224,40 @@ const kinds: Record<string, string> = {
   "left out": "Left out",
 };
 
+// An address that was typed, or is of another version, should not quietly show something else.
+function Unknown({ words, view }: { words: string[]; view: string }) {
+  return (
+    <p class="unknown" role="status">
+      {`The address has ${words.length > 1 ? "words" : "a word"} that this page does not understand: `}
+      <b>{shown(words.join(", "))}</b>
+      {`. It shows ${view} without ${words.length > 1 ? "them" : "it"}.`}
+    </p>
+  );
+}
+
 function Warnings({ trace }: { trace: Trace }) {
   const [hidden, setHidden] = useState(false);
   if (trace.warnings.length === 0 || hidden) return null;
+  const line = (w: Warning, i: number) => (
+    <li key={i}>
+      <b>{kinds[w.kind] ?? "Note"}</b> {shown(w.text)}
+    </li>
+  );
+  const { others, unnamed, modules } = foldedWarnings(trace.warnings);
   return (
     <div class="warnings" role="status">
       <ul>
-        {trace.warnings.map((w, i) => (
-          <li key={i}>
-            <b>{kinds[w.kind] ?? "Note"}</b> {shown(w.text)}
+        {others.map(line)}
+        {unnamed.length > 0 && (
+          <li>
+            <details>
+              <summary>
+                <b>Names</b> {`${modules.length} modules lack names or lines: ${shown(modules.join(", "))}`}
+              </summary>
+              <ul>{unnamed.map(line)}</ul>
+            </details>
           </li>
-        ))}
+        )}
       </ul>
       <button type="button" class="close" aria-label="Hide these warnings" onClick={() => setHidden(true)}>
         {"\u00d7"}

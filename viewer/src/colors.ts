@@ -106,12 +106,25 @@ export function hashOf(text: string): number {
 
 const plumbingModules = /^(libc|libstdc\+\+|libc\+\+|libgcc_s|libpthread|libm|ld-linux|libdl|librt)(?=[-.]|$)/;
 
-// Which of palette.modules a module has; -1 is plumbing's. The program itself (by its file's name) has the first.
-export function moduleColour(module: string, program: string): number {
-  const file = module.slice(module.lastIndexOf("/") + 1);
-  if (file !== "" && file === program.slice(program.lastIndexOf("/") + 1)) return 0;
-  if (plumbingModules.test(file)) return -1;
-  return 1 + (hashOf(module) % (light.modules.length - 1));
+// Which of palette.modules each module has; -1 is plumbing's. The program itself (by its file's name) has the
+// first. The others have that of their name, so that it stays from trace to trace, unless a heavier one has it:
+// then another that is free, as long as there is one.
+export function moduleColours(held: Iterable<[module: string, amount: number]>, program: string): Map<string, number> {
+  const colours = new Map<string, number>(),
+    taken = new Set<number>();
+  const others = light.modules.length - 1;
+  for (const [module] of [...held].sort((a, b) => b[1] - a[1])) {
+    const file = module.slice(module.lastIndexOf("/") + 1);
+    if (file !== "" && file === program.slice(program.lastIndexOf("/") + 1)) colours.set(module, 0);
+    else if (plumbingModules.test(file)) colours.set(module, -1);
+    else {
+      let colour = 1 + (hashOf(module) % others);
+      if (taken.size < others) while (taken.has(colour)) colour = 1 + (colour % others);
+      taken.add(colour);
+      colours.set(module, colour);
+    }
+  }
+  return colours;
 }
 
 function channels(colour: string): [number, number, number] {

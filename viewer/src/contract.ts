@@ -183,6 +183,7 @@ export interface Sites {
   names: Names;
   total?: number;
   totals?: Totals;
+  peak_time_ns?: number; // Of metric peak: when that was, of all stacks of what is selected.
   id: Uint32Array;
   columns: Map<string, Float64Array>; // Those of siteNumbers, and cumulative, before.
 }
@@ -249,7 +250,7 @@ export interface Blocks {
   died: Float64Array;
   size: Float64Array;
   stands_for: Uint32Array;
-  thread: Uint32Array;
+  tid: Uint32Array | null; // Of the thread that made them; 0 if it is not one. Null: not told.
 }
 
 export interface SourceLines {
@@ -260,6 +261,7 @@ export interface SourceLines {
 
 export interface Replay {
   process?: string;
+  reference?: string | null; // The set-up that the others are compared with.
   advice?: unknown;
   touch?: string;
   pace?: string;

@@ -90,7 +90,7 @@ export class FileSource implements Source {
     const trace = await this.trace();
     const from = cutTime(trace, tenthsOf(asked.get("from") ?? "") ?? 0),
       to = cutTime(trace, tenthsOf(asked.get("to") ?? "") ?? 1000);
-    return isPart(asked, ["hide"]) ? between(blocks, from, to) : blocks;
+    return isPart(asked, ["hide"]) ? between(blocks, from, to, to < cutTime(trace, 1000) ? to : Infinity) : blocks;
   }
 
   async sourceLines(): Promise<c.SourceLines> {
@@ -263,7 +263,7 @@ function symbolsOf(
 }
 
 // The bars that reach into a time. Which blocks of a merged bar do is not known.
-function between(blocks: c.Blocks, from: number, to: number): c.Blocks {
+function between(blocks: c.Blocks, from: number, to: number, end: number): c.Blocks {
   if (blocks.blocks > blocks.bars) throw notHere("Which of the merged blocks of this site lived in this time");
   const inside: number[] = [];
   for (let i = 0; i < blocks.born.length; ++i) if (blocks.born[i]! <= to && blocks.died[i]! >= from) inside.push(i);
@@ -274,11 +274,11 @@ function between(blocks: c.Blocks, from: number, to: number): c.Blocks {
     bars: inside.length,
     bytes_min: size.reduce((a, b) => Math.min(a, b), Infinity),
     bytes_max: size.reduce((a, b) => Math.max(a, b), 0),
-    end_ns: blocks.end_ns,
+    end_ns: Math.min(blocks.end_ns, end), // As the server has it: what dies later is still live.
     born: Float64Array.from(of(blocks.born)),
     died: Float64Array.from(of(blocks.died)),
     size,
     stands_for: Uint32Array.from(of(blocks.stands_for)),
-    thread: Uint32Array.from(of(blocks.thread)),
+    tid: blocks.tid && Uint32Array.from(of(blocks.tid)),
   };
 }

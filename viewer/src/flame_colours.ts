@@ -2,7 +2,7 @@
 // Which colour each node of a flame graph has: by its module, by how much it holds itself, or by how it
 // changed. A search keeps the colours of what matches and pales the rest.
 
-import { type Theme, divergingStep, hashOf, heatStep, inkOn, mixed, moduleColour, palette } from "./colors";
+import { type Theme, divergingStep, hashOf, heatStep, inkOn, mixed, moduleColours, palette } from "./colors";
 import { type Flame, kOthers } from "./contract";
 import { sumsBySymbol } from "./flame_own";
 import { type FlameTree, markedNodes } from "./flame_tree";
@@ -26,8 +26,10 @@ export function colouring(
   program: string,
   theme: Theme,
   matches: Uint8Array | null,
+  whole = flame, // What it is a part of: its modules have the colours that they have there.
 ): Colouring {
   const p = palette(theme);
+  const modules = moduleColours(heldByModule(whole, flame), program);
   const fills: string[] = [];
   const ofSymbol = new Uint8Array(flame.symbols.name.length);
   let ofNode: (node: number) => number;
@@ -42,7 +44,7 @@ export function colouring(
       for (let s = 0; s < shades; ++s)
         fills.push(mixed(colour, theme === "dark" ? "#ffffff" : "#000000", [0, 0.05, 0.1][s]!));
     for (let s = 0; s < ofSymbol.length; ++s) {
-      const module = moduleColour(flame.symbols.module?.[s] ?? "", program);
+      const module = modules.get(flame.symbols.module?.[s] ?? "")!;
       ofSymbol[s] = (module < 0 ? p.modules.length : module) * shades + (hashOf(flame.symbols.name[s]!) % shades);
     }
     ofNode = (i) => ofSymbol[tree.symbol[i]!]!;
@@ -71,14 +73,32 @@ export function colouring(
     colour,
     marks: matches ? markedNodes(tree, matches) : null,
     mark: match,
-    modules: flame.before_of || mode === "severity" ? [] : heaviestModules(flame, tree, program, theme),
+    modules: flame.before_of || mode === "severity" ? [] : heaviestModules(flame, tree, modules, theme),
   };
+}
+
+// What each module holds with all that it calls, in a graph of everything; those that only a part of it has come last.
+function heldByModule(whole: Flame, part: Flame): Map<string, number> {
+  const held = new Map<string, number>();
+  for (let i = 0; i < whole.parent.length; ++i) {
+    if (whole.kind[i] !== 0) continue;
+    const module = whole.symbols.module?.[whole.symbol[i]!] ?? "";
+    const before = whole.parent[i]!;
+    // A stack counts once for each time that it comes into the module.
+    const inside = whole.kind[before] === 0 && (whole.symbols.module?.[whole.symbol[before]!] ?? "") === module;
+    held.set(module, (held.get(module) ?? 0) + (inside ? 0 : whole.total_of[i]!));
+  }
+  for (let s = 0; s < part.symbols.name.length; ++s) {
+    const module = part.symbols.module?.[s] ?? "";
+    if (!held.has(module)) held.set(module, 0);
+  }
+  return held;
 }
 
 function heaviestModules(
   flame: Flame,
   tree: FlameTree,
-  program: string,
+  colours: Map<string, number>,
   theme: Theme,
 ): { name: string; fill: string }[] {
   const p = palette(theme);
@@ -92,7 +112,7 @@ function heaviestModules(
     .sort((a, b) => b[1] - a[1])
     .slice(0, 7)
     .map(([name]) => {
-      const colour = moduleColour(name, program);
+      const colour = colours.get(name)!;
       return { name, fill: colour < 0 ? p.plumbing : p.modules[colour]! };
     });
 }

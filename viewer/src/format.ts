@@ -84,18 +84,37 @@ export function changeText(amount: number, unit: Unit): string {
   return (amount > 0 ? "+" : "") + amountText(amount, unit);
 }
 
+// How many digits behind the point it takes to tell multiples of `step` exactly: 0.25 has two, 0.2 has one.
+// With fewer, equal steps would look unequal.
+function digitsOf(step: number): number {
+  let digits = 0;
+  for (let scaled = step; digits < 9 && Math.abs(scaled - Math.round(scaled)) > 1e-6 * scaled; scaled *= 10) ++digits;
+  return digits;
+}
+
 // A time since the recording began, on an axis whose steps are `step` long.
 export function axisTime(ns: number, step: number): string {
   if (ns === 0) return "0";
-  const digits = (unit: number) => Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / unit) - 1e-9)));
-  if (ns < 1e6) return `${(ns / 1e3).toFixed(digits(1e3))} us`;
-  if (ns < 1e9) return `${(ns / 1e6).toFixed(digits(1e6))} ms`;
-  if (ns < 120e9) return `${(ns / 1e9).toFixed(digits(1e9))} s`;
-  const seconds = Math.round(ns / 1e9),
-    minutes = Math.floor(seconds / 60);
-  const two = (n: number) => String(n).padStart(2, "0");
-  if (minutes < 60) return `${minutes}:${two(seconds % 60)}`;
-  return `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(seconds % 60)}`;
+  const inUnit = (unit: number) => (ns / unit).toFixed(digitsOf(step / unit));
+  if (ns < 1e6) return `${inUnit(1e3)} us`;
+  if (ns < 1e9) return `${inUnit(1e6)} ms`;
+  if (ns < 120e9) return `${inUnit(1e9)} s`;
+  const digits = digitsOf(step / 1e9),
+    parts = 10 ** digits,
+    all = Math.round((ns / 1e9) * parts);
+  const minutes = Math.floor(all / parts / 60),
+    seconds = ((all - minutes * 60 * parts) / parts).toFixed(digits).padStart(digits > 0 ? 3 + digits : 2, "0");
+  if (minutes < 60) return `${minutes}:${seconds}`;
+  return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${seconds}`;
+}
+
+// Bytes on an axis whose steps are `step` long.
+export function axisBytes(bytes: number, step: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+  let unit = 0;
+  while (bytes >= 2 ** (10 * (unit + 1)) && unit + 1 < units.length) ++unit;
+  const size = 2 ** (10 * unit);
+  return `${(bytes / size).toFixed(digitsOf(step / size))} ${units[unit]}`;
 }
 
 // The distance of marks on an axis: 1, 2 or 5 times a power of ten, with about `many` of them.
@@ -108,6 +127,13 @@ export function roundStep(range: number, many: number): number {
 // A count on an axis, where there is little room: "10 M", "60 k".
 export function axisCount(n: number): string {
   return n >= 1e6 ? `${threeDigits(n / 1e6)} M` : n >= 1e4 ? `${threeDigits(n / 1e3)} k` : grouped(n);
+}
+
+// A count in a cell that is hardly wider than it: "1,824", "182k", "1.8M".
+export function shortCount(n: number): string {
+  if (n < 10_000) return grouped(n);
+  if (n < 999_500) return `${Math.round(n / 1000)}k`;
+  return n < 9_950_000 ? `${fixed(n / 1e6, 1)}M` : `${grouped(n / 1e6)}M`;
 }
 
 // "512M", "1.5GiB", "4096": powers of 1024. Null if it is no size.

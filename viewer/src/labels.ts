@@ -2,7 +2,7 @@
 // What of a function's name fits into a rectangle. The end of a C++ name says more than its beginning,
 // so namespaces go first, then template arguments, and only then letters.
 
-import { shown } from "./safe_text";
+import { addressParts, shortAddress, shown } from "./safe_text";
 
 function withoutBrackets(name: string): string {
   let out = "",
@@ -26,6 +26,8 @@ function withoutBrackets(name: string): string {
 
 export function shorterNames(full: string): string[] {
   const forms = [shown(full)];
+  const address = addressParts(forms[0]!);
+  if (address) return [forms[0]!, shortAddress(forms[0]!, address.offset.length + 9), address.offset];
   const bare = withoutBrackets(forms[0]!).trim();
   if (bare && bare !== forms[0]) forms.push(bare);
   const parts = (bare || forms[0]!).split("::");

@@ -43,10 +43,21 @@ export function nearestCut(trace: Trace, ns: number): number {
   return low > 0 && ns - cuts[low - 1]! < cuts[low]! - ns ? low - 1 : low;
 }
 
-// When the heap was highest, to be marked on a chart, whatever part of it the filters leave: that is the
-// moment which the metric is of. Of one of several processes it is not told.
+// When the heap was highest in the whole time, whatever part of it the filters leave: that is the moment which
+// the metric is of. Of one of several processes a question of its own tells it.
 export function peakTime(trace: Trace, state: Pick<State, "process">): number | null {
-  return state.process && trace.processes.length > 1 ? null : (trace.peak_time_ns ?? null);
+  return isOneOfSeveral(trace, state) ? null : (trace.peak_time_ns ?? null);
+}
+
+export function isOneOfSeveral(trace: Trace, state: Pick<State, "process">): boolean {
+  return state.process !== "" && trace.processes.length > 1;
+}
+
+// As Threads and Sites call it: "worker (4711)"; nothing if it is not one.
+export function threadName(trace: Pick<Trace, "threads">, tid: number): string {
+  if (tid === 0) return "";
+  const name = trace.threads.find((t) => t.tid === tid)?.name;
+  return name ? `${name} (${tid})` : String(tid);
 }
 
 // Why a word cannot be asked for here, as a sentence; null if it can.
@@ -74,6 +85,25 @@ const metricTitles: Record<string, MetricWords> = {
   "allocator-time": { title: "Allocator time", says: "time inside the allocator's calls" },
   cpu: { title: "CPU time", short: "CPU", says: "time that threads have computed" },
 };
+
+// Views whose figures are their own.
+const unmeasured: Record<string, string> = {
+  leaks: "Leaks is about what was never freed",
+  peak: "Peak is about what was live at its moment",
+  sizes: "Sizes has several figures side by side",
+  lifetimes: "Lifetimes is about how long blocks live",
+  threads: "Threads has several figures side by side",
+  phases: "Phases has several figures side by side",
+  replay: "Replay is about other allocators",
+  access: "Access has figures of its own",
+  more: "These answers have figures of their own",
+};
+
+// Why the metric changes nothing in a view, as a sentence; null if it does.
+export function whyUnmeasured(view: string): string | null {
+  const why = unmeasured[view];
+  return why ? `${why}, whatever the metric: that is for Flame graph, Sites, Blocks and Diff.` : null;
+}
 
 export function metricWords(metric: string): MetricWords {
   return metricTitles[metric] ?? { title: shown(metric.charAt(0).toUpperCase() + metric.slice(1)), says: "" };

@@ -3,6 +3,7 @@
 // of which there is a run for each repeat.
 
 import type { Replay } from "./contract";
+import { fixed } from "./format";
 
 export type Row = Record<string, any>;
 
@@ -22,13 +23,44 @@ export function setupsOf(replay: Replay): Setup[] {
 }
 
 function nameOf(row: Row): string {
-  return row.tunables ? `${row.allocator}, ${row.tunables}` : String(row.allocator);
+  return row.tunables ? `${row.allocator} ${row.tunables}` : String(row.allocator);
 }
 
-// The middle one; of an even number, the lower of the two in the middle. NaN if none is known.
+// As src/replay/compare.cc has it, so that the table is the command line's: the middle one; of an even number,
+// the upper of the two in the middle. NaN if none is known.
 export function median(values: number[]): number {
-  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
-  return sorted.length ? sorted[(sorted.length - 1) >> 1]! : NaN;
+  const sorted = known(values);
+  return sorted.length ? sorted[sorted.length >> 1]! : NaN;
+}
+
+// Half the distance between the outermost, by the middle: "+-4 %". Of a single run nobody knows it.
+export function spreadText(values: number[]): string {
+  const sorted = known(values),
+    middle = median(values);
+  if (sorted.length < 2) return "";
+  return `+-${middle > 0 ? fixed(((sorted.at(-1)! - sorted[0]!) / 2 / middle) * 100, 0) : 0} %`;
+}
+
+function known(values: number[]): number[] {
+  return values.filter(Number.isFinite).sort((a, b) => a - b);
+}
+
+// The one with the least allocator time first, as the command line lists them; those that failed last.
+export function byTime(setups: Setup[]): Setup[] {
+  const time = ({ runs }: Setup) => median(figures(runs, (run) => run.allocator_ns));
+  return setups
+    .map((setup) => [setup, time(setup)] as const)
+    .sort(([, a], [, b]) => (Number.isNaN(a) ? Infinity : a) - (Number.isNaN(b) ? Infinity : b) || 0)
+    .map(([setup]) => setup);
+}
+
+// Of the runs without an error.
+export function figures(runs: Row[], what: (run: Row) => number): number[] {
+  return runs.filter((run) => !run.error).map(what);
+}
+
+export function callsOf(run: Row): number {
+  return Object.values(run.calls ?? {}).reduce((sum: number, n) => sum + Number(n), 0);
 }
 
 // The moments of a set-up's first run that came to something.

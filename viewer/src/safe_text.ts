@@ -27,6 +27,21 @@ export function baseName(path: string | null | undefined): string {
   return path ? path.slice(path.lastIndexOf("/") + 1) : "";
 }
 
+// A function that has no name is "libfoo.so+0x1e4c20": what tells it from others is at the end. Null: it has one.
+export function addressParts(name: string): { module: string; offset: string } | null {
+  const match = /^(.+)(\+0x[0-9a-f]+)$/.exec(name);
+  return match && { module: match[1]!, offset: match[2]! };
+}
+
+// Such a name in fewer letters, cut in the middle: "libclang\u2026+0x1e4c20".
+export function shortAddress(name: string, letters: number): string {
+  const parts = addressParts(name);
+  if (!parts || name.length <= letters) return name;
+  const kept = letters - parts.offset.length - 1;
+  if (kept >= 3) return `${parts.module.slice(0, kept)}\u2026${parts.offset}`;
+  return parts.offset.length <= letters ? parts.offset : `\u2026${parts.offset.slice(1 - Math.max(4, letters))}`;
+}
+
 // "demo.cc:75", or nothing.
 export function place(file: string | null | undefined, line: number | null | undefined): string {
   if (!file) return "";

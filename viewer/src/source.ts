@@ -129,6 +129,7 @@ export function sitesOf(answer: Columns): c.Sites {
     names: { name: [], ...head.names },
     total: head.total,
     totals: head.totals,
+    peak_time_ns: head.peak_time_ns,
     id: indices("id"),
     columns,
   };
@@ -140,7 +141,7 @@ export function sparksOf(columns: Columns): c.Sparks {
 }
 
 export function blocksOf(columns: Columns): c.Blocks {
-  const { head, numbers, indices } = columns;
+  const { head, numbers, indices, column } = columns;
   const born = numbers("born");
   return {
     blocks: head.blocks ?? born.length,
@@ -153,6 +154,6 @@ export function blocksOf(columns: Columns): c.Blocks {
     died: numbers("died"),
     size: numbers("size"),
     stands_for: indices("stands_for"),
-    thread: indices("thread"),
+    tid: column("tid") ? indices("tid") : null,
   };
 }

@@ -27,6 +27,8 @@ export interface State {
   zoom: string; // Of the charts, as time_choice.ts has it.
   // What only one view minds.
   by: string; // Of the timeline.
+  rss: string; // Whether its curve is drawn: "1", "0", or what suits.
+  vm: boolean; // That of VmSize.
   group: string; // Of the sites.
   site: number | null;
   sort: string; // A column's key, with "-" in front: heaviest first.
@@ -65,6 +67,8 @@ export const initial: State = {
   base: false,
   zoom: "",
   by: "none",
+  rss: "",
+  vm: false,
   group: "site",
   site: null,
   sort: "",
@@ -82,6 +86,7 @@ export const initial: State = {
 };
 
 const times = new Set(["from", "to", "before_from", "before_to"]);
+const wholeNumber = /^\d{1,15}$/;
 const counts = new Set(["min_size", "max_size", "site", "root", "sandwich", "row"]);
 // What a view alone minds, and what is lost when the question changes: places in an answer.
 const places: (keyof State)[] = ["root", "way", "sandwich", "row"];
@@ -152,6 +157,20 @@ export function fromHash(hash: string): State {
   return fromPairs([...new URLSearchParams(hash.replace(/^#/, ""))]);
 }
 
+// The words of an address that mean nothing, as they were written. Which views there are the page knows.
+export function notUnderstood(hash: string): string[] {
+  const pairs = [...new URLSearchParams(hash.replace(/^#/, ""))];
+  return pairs.filter(([key, value]) => !isUnderstood(key, value)).map(([key, value]) => `${key}=${value}`);
+}
+
+function isUnderstood(key: string, value: string): boolean {
+  if (!Object.hasOwn(initial, key)) return false;
+  if (value === "") return true;
+  if (times.has(key)) return tenthsOf(value) !== null;
+  if (counts.has(key)) return wholeNumber.test(value);
+  return typeof initial[key as keyof State] !== "boolean" || ["0", "1", "true", "false"].includes(value);
+}
+
 // From the state that a line of the overview points to; a list may be a list.
 export function fromWords(words: Record<string, unknown>): State {
   const all: [string, string][] = [];
@@ -167,7 +186,7 @@ function fromPairs(all: [string, string][]): State {
     if (!Object.hasOwn(initial, key)) continue;
     const was = initial[key as keyof State];
     if (times.has(key)) state[key] = tenthsOf(value);
-    else if (counts.has(key)) state[key] = /^\d{1,15}$/.test(value) ? Number(value) : null;
+    else if (counts.has(key)) state[key] = wholeNumber.test(value) ? Number(value) : null;
     else if (typeof was === "boolean") state[key] = value === "1" || value === "true";
     else if (Array.isArray(was)) state[key] = [...(state[key] as string[]), value].filter(Boolean);
     else state[key] = value;
@@ -205,11 +224,15 @@ export const noFilters: Partial<State> = Object.fromEntries(
   [...filterWords, "from", "to", "before_from", "before_to", "base"].map((w) => [w, initial[w as keyof State]]),
 );
 
-// A new question makes places in the old answer meaningless.
+// A new question makes places in the old answer meaningless. Functions of a flame graph stay where they are as
+// long as the same stacks are asked about, whatever is counted of them and when.
 export function changed(state: State, change: Partial<State>): State {
   const next = { ...state, ...change };
-  const asks = question(state).toString() !== question(next).toString() || state.inverted !== next.inverted;
-  if (asks) for (const word of places) if (!(word in change)) (next[word] as unknown) = initial[word];
+  const differ = (without: (keyof State)[]) =>
+    question(state, without).toString() !== question(next, without).toString() || state.inverted !== next.inverted;
+  const kept: (keyof State)[] = differ(["metric", "from", "to"]) ? [] : ["root", "way", "sandwich"];
+  if (differ([]))
+    for (const word of places) if (!(word in change) && !kept.includes(word)) (next[word] as unknown) = initial[word];
   if ("sandwich" in change && !("root" in change)) ((next.root = null), (next.way = ""));
   if ("metric" in change && !("metric_was" in change)) next.metric_was = "";
   if ("view" in change && change.view !== state.view && !("sort" in change)) next.sort = "";
@@ -222,6 +245,7 @@ const leastPause = 60; // Milliseconds.
 // in place, as while something is being dragged: then not more often than browsers put up with.
 export class Store {
   state: State = fromHash(location.hash);
+  ignored = notUnderstood(location.hash); // Of the address that was opened, until something is changed.
   private listeners = new Set<(state: State) => void>();
   private written = -Infinity;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -230,7 +254,10 @@ export class Store {
     const read = () => {
       clearTimeout(this.timer);
       this.timer = undefined;
-      this.set(fromHash(location.hash));
+      const ignored = notUnderstood(location.hash);
+      const said = ignored.join() !== this.ignored.join();
+      this.ignored = ignored;
+      this.set(fromHash(location.hash), said);
     };
     addEventListener("popstate", read);
     addEventListener("hashchange", read);
@@ -238,6 +265,7 @@ export class Store {
 
   change(change: Partial<State>, push = true): void {
     const next = changed(this.state, change);
+    this.ignored = [];
     if (toHash(next) !== toHash(this.state)) {
       if (push) {
         if (this.timer !== undefined) this.write(toHash(this.state), false);
@@ -270,8 +298,8 @@ export class Store {
     return () => this.listeners.delete(listener);
   }
 
-  private set(state: State): void {
-    if (toHash(state) === toHash(this.state)) return;
+  private set(state: State, anyway = false): void {
+    if (toHash(state) === toHash(this.state) && !anyway) return;
     this.state = state;
     this.listeners.forEach((listener) => listener(state));
   }

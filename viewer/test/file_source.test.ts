@@ -209,7 +209,7 @@ test("answers and blocks are as they were written, of the whole", async () => {
           died: Float64Array.of(100, 1001),
           size: Float64Array.of(1, 9),
           stands_for: Uint32Array.of(1, count - 1),
-          thread: Uint32Array.of(0, 0),
+          tid: Uint32Array.of(0, 0),
         },
       ),
     );
@@ -223,6 +223,7 @@ test("answers and blocks are as they were written, of the whole", async () => {
   await assert.rejects(more.answer("leaks", question("to=50%")), /part of the time/);
   assert.equal((await more.blocks(question(""), 3)).blocks, 2);
   assert.deepEqual([...(await more.blocks(question("from=30%&to=60%"), 3)).size], [9]);
+  assert.equal((await more.blocks(question("from=5%&to=60%"), 3)).end_ns, 600); // Of a range, what is live at its end.
   assert.equal((await more.blocks(question(""), 4)).blocks, 5);
   await assert.rejects(more.blocks(question("from=30%"), 4), /merged/);
   await assert.rejects(more.blocks(question("where=x"), 3), /filters/);

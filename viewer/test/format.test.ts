@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  axisBytes,
   axisTime,
   bytesText,
   changeText,
@@ -14,6 +15,7 @@ import {
   percentText,
   rateText,
   roundStep,
+  shortCount,
   threeDigits,
   typedBytes,
   withinSentence,
@@ -125,6 +127,34 @@ test("times on an axis have as many digits as their steps need", () =>
     [[20e6, 5e6], "20 ms"],
     [[150e9, 30e9], "2:30"],
     [[7265e9, 60e9], "2:01:05"],
+    [[200.25e9, 0.25e9], "3:20.25"],
+    [[125e9, 2.5e9], "2:05.0"],
+    [[3.0000001e9, 100], "3.0000001 s"],
+  ]));
+
+// What is equally far apart must look so.
+test("labels of an axis have as many digits as its steps", () => {
+  const axis = (text: (v: number, step: number) => string, step: number, from: number, many: number) =>
+    Array.from({ length: many }, (_, i) => text(from + i * step, step));
+  assert.deepEqual(axis(axisTime, 250e6, 0.75e9, 4), ["750 ms", "1.00 s", "1.25 s", "1.50 s"]);
+  assert.deepEqual(axis(axisTime, 2.5e6, 427.5e6, 3), ["427.5 ms", "430.0 ms", "432.5 ms"]);
+  assert.deepEqual(axis(axisTime, 25e3, 50e3, 2), ["50 us", "75 us"]);
+  assert.deepEqual(axis(axisTime, 0.2e9, 1e9, 2), ["1.0 s", "1.2 s"]);
+  assert.deepEqual(axis(axisBytes, 2 ** 18, 0, 7), [
+    ...["0 B", "256 KiB", "512 KiB", "768 KiB"],
+    ...["1.00 MiB", "1.25 MiB", "1.50 MiB"],
+  ]);
+  assert.deepEqual(axis(axisBytes, 2 ** 25, 0, 3), ["0 B", "32 MiB", "64 MiB"]);
+});
+
+test("counts where there is little room", () =>
+  says(shortCount, [
+    [[9_999], "9,999"],
+    [[182_400], "182k"],
+    [[999_499], "999k"],
+    [[999_500], "1.0M"],
+    [[1_824_000], "1.8M"],
+    [[12_400_000], "12M"],
   ]));
 
 test("sizes as people type them", () => {

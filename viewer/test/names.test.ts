@@ -7,7 +7,8 @@ import { contrast, inkOn, palette } from "../src/colors";
 import { editorLink, usualTemplate, whyRefused } from "../src/editor";
 import { toldApart } from "../src/file_timeline";
 import { Labels, shorterNames } from "../src/labels";
-import { bothTexts, literally, patternOf, patternText, place, shown } from "../src/safe_text";
+import { threadName } from "../src/page";
+import { addressParts, bothTexts, literally, patternOf, patternText, place, shortAddress, shown } from "../src/safe_text";
 
 test("control characters and marks of direction are shown", () => {
   assert.equal(shown("plain::name<int>(char)"), "plain::name<int>(char)");
@@ -24,6 +25,24 @@ test("control characters and marks of direction are shown", () => {
 test("a name as a pattern matches itself", () => {
   for (const name of ["operator()", "a|b", "x[1]{2}", "/usr/$x^", "std::vector<int*>"])
     (assert.match(name, new RegExp(`^${literally(name)}$`)), assert.equal(patternText(patternOf(name, "")), name));
+});
+
+test("a thread is called the same everywhere", () => {
+  const trace = { threads: [{ pid: 1, tid: 12125, name: "leak" }] };
+  assert.deepEqual([12125, 7, 0].map((tid) => threadName(trace, tid)), ["leak (12125)", "7", ""]);
+});
+
+test("addresses keep their ends", () => {
+  const name = "libclang-cpp.so.19.1+0x1e4c20";
+  assert.deepEqual(addressParts(name), { module: "libclang-cpp.so.19.1", offset: "+0x1e4c20" });
+  assert.equal(addressParts("operator+"), null);
+  assert.equal(shortAddress(name, 40), name);
+  assert.equal(shortAddress(name, 18), "libclang\u2026+0x1e4c20");
+  assert.equal(shortAddress(name, 10), "+0x1e4c20");
+  assert.equal(shortAddress(name, 6), "\u2026e4c20");
+  const labels = new Labels([name], (text) => text.length * 6);
+  assert.equal(labels.fitting(0, 120), "libclang\u2026+0x1e4c20");
+  assert.equal(labels.fitting(0, 60), "+0x1e4c20");
 });
 
 test("links open only what an editor's scheme says", () => {

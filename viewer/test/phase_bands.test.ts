@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Phase } from "../src/contract";
 import { bandText, bandsOf, phaseLanes, saidOf } from "../src/phase_bands";
+import { type Taken, placeOf } from "../src/widgets/time_chart_marks";
 
 const phase = (name: string, from_ns: number, to_ns: number, times = 1): Phase => ({ name, pid: 1, from_ns, to_ns, times });
 const same = (ns: number) => ns;
@@ -60,4 +61,13 @@ test("what is said of a moment", () => {
   assert.equal(saidOf([phase("dot", 20, 20)], [], 20, 30), "phase dot");
   assert.deepEqual([saidOf([], marks, 60, 70), saidOf([], marks, 50, 60)], ["mark here", ""]);
   assert.equal(saidOf("abcde".split("").map((n) => phase(n, 0, 9)), [], 1, 2), "phases a, b, c and 2 more");
+});
+
+test("names of marks stand beside their lines, and not on each other", () => {
+  const taken: Taken = [];
+  assert.equal(placeOf(100, 40, [0, 500], taken, true), 100);
+  assert.equal(placeOf(110, 40, [0, 500], taken, true), 70 - 70 + 140); // Left and right are taken: behind.
+  assert.equal(placeOf(60, 30, [0, 500], taken, false), 60);
+  assert.equal(placeOf(62, 30, [0, 500], taken, false), null);
+  assert.equal(placeOf(490, 40, [0, 500], taken, false), 450); // At the edge, to the left.
 });

@@ -3,7 +3,17 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cyclesBySize, fragmentationLimit, median, momentsOf, setupsOf, timedCalls } from "../src/replay_results";
+import {
+  byTime,
+  cyclesBySize,
+  figures,
+  fragmentationLimit,
+  median,
+  momentsOf,
+  setupsOf,
+  spreadText,
+  timedCalls,
+} from "../src/replay_results";
 
 const run = (allocator: string, repeat: number, tunables = "") => ({ allocator, tunables, repeat });
 const cost = (allocator: string, repeat: number, call: string, from: number, calls: number, mean: number | null) => ({
@@ -38,7 +48,7 @@ test("a set-up is an allocator with its tunables", () => {
     [
       ["glibc", 2],
       ["other", 1],
-      ["glibc, a=1", 1],
+      ["glibc a=1", 1],
     ],
   );
   // The first run that has any, and no other's.
@@ -65,8 +75,23 @@ test("means are weighted by calls, in the order of sizes", () => {
 
 test("medians leave out what is not known", () => {
   assert.equal(median([3, NaN, 1, 2]), 2);
-  assert.equal(median([4, 1]), 1);
+  assert.equal(median([4, 1]), 4); // As the command line.
+  assert.equal(median([4, 1, 3, 2]), 3);
   assert.ok(Number.isNaN(median([])));
+});
+
+test("a spread is half the way between the outermost", () => {
+  assert.equal(spreadText([100, 120, 90]), "+-15 %");
+  assert.equal(spreadText([8_077_899, 6_249_804]), "+-11 %");
+  assert.equal(spreadText([5]), "");
+  assert.equal(spreadText([0, 0]), "+-0 %");
+});
+
+test("the fastest comes first, what failed last and uncounted", () => {
+  const timed = (allocator: string, ns: number, error: string | null = null) => ({ ...run(allocator, 1), allocator_ns: ns, error });
+  const replay = { runs: [timed("slow", 9), timed("broken", 1, "it crashed"), timed("fast", 2), timed("slow", 7)] };
+  assert.deepEqual(byTime(setupsOf(replay)).map((s) => s.name), ["fast", "slow", "broken"]);
+  assert.deepEqual(figures(replay.runs.slice(0, 2), (r) => r.allocator_ns), [9]);
 });
 
 test("an axis of fragmentation ends where enough is live", () => {

@@ -13,6 +13,7 @@ import {
   isFiltered,
   leavesOut,
   noFilters,
+  notUnderstood,
   question,
   toHash,
 } from "../src/state";
@@ -58,6 +59,13 @@ test("junk in an address is left out", () => {
   assert.deepEqual(state, { ...initial, view: "flame", to: 1000 });
 });
 
+test("and is told", () => {
+  assert.deepEqual(notUnderstood("#view=flame&from=abc&to=999%25&site=-1&nonsense=1&full_names=maybe&process="), [
+    ...["from=abc", "site=-1", "nonsense=1", "full_names=maybe"],
+  ]);
+  assert.deepEqual(notUnderstood(toHash(odd)), []);
+});
+
 test("the question has the words of the contract", () => {
   assert.equal(question(odd).get("from"), "12.3%");
   assert.equal(question(odd).get("before_to"), "50%");
@@ -93,6 +101,11 @@ test("a new question forgets places in the old answer", () => {
   assert.equal(changed(odd, { find: "x" }).root, 0);
   assert.equal(changed(odd, { where: "other", root: 5 }).root, 5);
   assert.equal(changed(odd, { view: "sites" }).sort, "");
+  // A node of the tree is the same node, whatever is counted of it and when.
+  assert.deepEqual([changed(odd, { metric: "calls" }).root, changed(odd, { metric: "calls" }).way], [0, "21.14"]);
+  assert.equal(changed(odd, { from: 5 }).root, 0);
+  assert.equal(changed(odd, { hide: [] }).root, null);
+  assert.equal(changed({ ...odd, row: 3 }, { metric: "calls" }).row, null);
 });
 
 test("clearing leaves nothing in force", () => {

@@ -10,28 +10,31 @@ import { bytesText, durationText, fixed, grouped, rateText } from "../format";
 import { usePage } from "../page";
 import { shown } from "../safe_text";
 import { question } from "../state";
-import { isWholeTime, ofTime, rangeWords } from "../time_words";
+import { endWords, isWholeTime, ofTime, rangeWords } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { FrameText, ShareBar, Waiting, Words, frameName } from "../widgets/bits";
 import { StackFrames } from "../widgets/site_panel";
+import type { RowChoice } from "../widgets/row_choice";
 import { type TableColumn, VirtualTable } from "../widgets/virtual_table";
 
 export function AnswerView({
   name,
   draw,
   without = [],
+  choice,
 }: {
   name: string;
   draw?: (answer: Answer) => ComponentChildren;
   without?: string[];
+  choice?: (table: AnswerTable) => RowChoice | null; // Where its rows are filters.
 }) {
   const { state, source } = usePage();
-  const q = question(state);
+  const q = question(state, ["metric"]); // It would be answered the same.
   const asked = useAnswer(`${name}?${q}`, (signal) => source.answer(name, q, signal));
   return (
     <div class="view scrolls">
       <Waiting asked={asked} what="Counting blocks">
-        {(answer) => <AnswerBody name={name} answer={answer} drawn={draw?.(answer)} without={without} />}
+        {(answer) => <AnswerBody name={name} answer={answer} drawn={draw?.(answer)} without={without} choice={choice} />}
       </Waiting>
     </div>
   );
@@ -45,11 +48,13 @@ export function AnswerBody({
   answer,
   drawn,
   without = [],
+  choice,
 }: {
   name?: string;
   answer: Answer;
   drawn?: ComponentChildren;
   without?: string[];
+  choice?: ((table: AnswerTable) => RowChoice | null) | undefined;
 }) {
   return (
     <>
@@ -59,7 +64,7 @@ export function AnswerBody({
       {answer.tables
         .filter((t) => !without.includes(t.key))
         .map((t) => (
-          <OneTable key={t.key} table={t} timed={timed.includes(name)} />
+          <OneTable key={t.key} table={t} timed={timed.includes(name)} choice={choice?.(t) ?? null} />
         ))}
       <Notes answer={answer} />
     </>
@@ -106,14 +111,18 @@ export function OneTable({
   table,
   tallest = 16,
   timed = false,
+  choice = null,
 }: {
   table: AnswerTable;
   tallest?: number;
   timed?: boolean;
+  choice?: RowChoice | null;
 }) {
   const stack = table.columns.findIndex((c) => c.kind === "stack");
   const [chosen, setChosen] = useState<number | null>(null);
-  const columns = useMemo(() => tableColumns(table), [table]);
+  const { state, trace } = usePage();
+  const end = timed ? endWords(trace, state) : "";
+  const columns = useMemo(() => tableColumns(end ? withEnd(table, end) : table), [table, end]);
   const frames = chosen !== null && stack >= 0 ? table.rows[chosen]?.cells[stack] : null;
   if (table.rows.length === 0) return null;
   return (
@@ -124,10 +133,12 @@ export function OneTable({
         columns={columns}
         count={table.rows.length}
         tallest={tallest}
-        chosen={chosen}
+        chosen={choice ? choice.chosen : chosen}
+        {...(choice?.onChoose ? { onChoose: choice.onChoose } : {})}
         {...(stack >= 0 ? { onChoose: (row: number) => setChosen(row === chosen ? null : row) } : {})}
         rowClass={(row) => (table.rows[row]!.main === false ? "aside" : "")}
       />
+      {choice && <p class="muted">{choice.says}</p>}
       {stack >= 0 && chosen === null && <p class="muted">Choose a row to see how the program got there.</p>}
       {table.left_out ? <p class="muted">{`${grouped(table.left_out)} more rows are not listed.`}</p> : null}
       {Array.isArray(frames) && (
@@ -138,6 +149,12 @@ export function OneTable({
       )}
     </section>
   );
+}
+
+// What is live at the end of a range is not that of the end.
+function withEnd(table: AnswerTable, end: string): AnswerTable {
+  const title = (text: string) => text.replace(/\bat end\b/, end === "at the end" ? "at end" : end);
+  return { ...table, columns: table.columns.map((c) => ({ ...c, title: title(c.title) })) };
 }
 
 // With `also`, columns that the command line leaves out.

@@ -9,12 +9,14 @@ import { lanesOf } from "../block_lanes";
 import { palette } from "../colors";
 import type { Blocks, Sites } from "../contract";
 import { axisTime, bytesText, countText, durationText, grouped, roundStep } from "../format";
-import { cutTime, usePage } from "../page";
+import { cutTime, threadName, usePage } from "../page";
 import { shown } from "../safe_text";
 import type { Source } from "../source";
 import { question } from "../state";
+import { endWords } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { FrameText, Waiting } from "../widgets/bits";
+import { Nothing } from "../widgets/nothing";
 import { siteFrame } from "./site_table";
 
 export function BlocksView() {
@@ -50,13 +52,17 @@ export function BlocksView() {
       </div>
       {site === null ? (
         <Waiting asked={sites} what="Looking for sites">
-          {() => <p class="sentence">No site has blocks here. Each block of one is shown from birth to death.</p>}
+          {() => <Nothing metric={metric} />}
         </Waiting>
       ) : (
         <Waiting asked={asked} what="Reading the blocks of this site">
-          {(blocks) => (
-            <Bars blocks={blocks}>{blocks.coarse && <Alike asked={each} onApart={() => setApart(which)} />}</Bars>
-          )}
+          {(blocks) =>
+            blocks.blocks === 0 ? (
+              <p class="sentence">No block of this site is left by these filters.</p>
+            ) : (
+              <Bars blocks={blocks}>{blocks.coarse && <Alike asked={each} onApart={() => setApart(which)} />}</Bars>
+            )
+          }
         </Waiting>
       )}
     </div>
@@ -197,6 +203,7 @@ function Bars({ blocks, children }: { blocks: Blocks; children: ComponentChildre
   const last = Math.min(blocks.end_ns, trace.duration_ns);
   const live = blocks.died.reduce((sum, d, i) => sum + (d > last ? Math.max(1, blocks.stands_for[i]!) : 0), 0);
   const merged = blocks.blocks > blocks.bars;
+  const end = endWords(trace, state); // Of a range, what is live at its end.
   const [least, most] = [bytesText(blocks.bytes_min), bytesText(blocks.bytes_max)];
   const sizes = least === most ? least : `${least} to ${most}`;
   const largest = useMemo(
@@ -207,10 +214,11 @@ function Bars({ blocks, children }: { blocks: Blocks; children: ComponentChildre
     [blocks],
   );
   const u = under && under.bar < blocks.born.length ? under : null;
+  const thread = u && threadName(trace, blocks.tid?.[u.bar] ?? 0);
   return (
     <div class="blocks">
       <p class="caption">
-        {`${countText(blocks.blocks, "block", "blocks")} of ${sizes}; up to ${countText(lanes.count, "bar", "bars")} at once; ${grouped(live)} still live at the end`}
+        {`${countText(blocks.blocks, "block", "blocks")} of ${sizes}; up to ${countText(lanes.count, "bar", "bars")} at once; ${grouped(live)} still live ${end}`}
         {!merged
           ? ""
           : sampled
@@ -295,10 +303,10 @@ function Bars({ blocks, children }: { blocks: Blocks; children: ComponentChildre
           )}
           <span>
             born {durationText(blocks.born[u.bar]!)},{" "}
-            {blocks.died[u.bar]! > last ? "still live at the end" : `died ${durationText(blocks.died[u.bar]!)}`}
+            {blocks.died[u.bar]! > last ? `still live ${end}` : `died ${durationText(blocks.died[u.bar]!)}`}
           </span>
           {blocks.died[u.bar]! <= last && <span>lived {durationText(blocks.died[u.bar]! - blocks.born[u.bar]!)}</span>}
-          {blocks.thread[u.bar]! > 0 && <span class="muted">thread {blocks.thread[u.bar]}</span>}
+          {thread && <span class="muted">thread {shown(thread)}</span>}
         </div>
       )}
     </div>

@@ -2,7 +2,7 @@
 // The flame graph of the chosen metric. The server sends the heaviest 50,000 nodes; where a node that
 // stands for what was left out comes into view by zooming, its part is asked for again in detail.
 
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Flame, kOthers } from "../contract";
 import { matching, nodeName, treeOf } from "../flame_names";
 import { type FlameTree, hasOthers, pathOf, sumOfMatches } from "../flame_tree";
@@ -138,6 +138,11 @@ function Zoomable({ base, by }: { base: Flame; by: "after" | "before" }) {
   const placeOf = (of: Flame, node: number, inside: string) =>
     inverted ? { way: [inside, ...symbolsTo(of, node)].filter(Boolean).join(".") } : { root: of.id[node] ?? null };
   const nowhere = { root: null, way: "" };
+  // What was zoomed into is not there any more, since something else is counted: then all of it is.
+  const gone = zoomed && inBase < 0 && (detail.error !== null || detailed?.total === 0) && !detail.busy;
+  useEffect(() => {
+    if (gone) change(nowhere, false);
+  }, [gone]);
   if (zoomed && inBase < 0 && !detailed && !detail.error)
     return (
       <Waiting asked={detail as Asked<Flame>} what="Adding up the stacks below">
@@ -179,6 +184,7 @@ function Zoomable({ base, by }: { base: Flame; by: "after" | "before" }) {
       </nav>
       <FlameGraph
         flame={flame}
+        whole={base}
         by={by}
         zoom={zoom}
         upwards={state.shape === "flame"}

@@ -19,7 +19,7 @@ const mostStacks = 50; // Of one row.
 
 export function LeaksView() {
   const { state, source } = usePage();
-  const q = question(state);
+  const q = question(state, ["metric"]);
   const asked = useAnswer(`leaks?${q}`, (signal) => source.answer("leaks", q, signal));
   return (
     <div class="view">

@@ -5,12 +5,13 @@
 import { useMemo } from "preact/hooks";
 import type { Sites } from "../contract";
 import { bytesText, countText, durationText, percentText } from "../format";
-import { usePage } from "../page";
+import { peakTime, usePage } from "../page";
 import type { Source } from "../source";
 import { type State, question } from "../state";
 import { isInstant, isWholeTime, metricColumn, metricTitle } from "../time_words";
 import { useAnswer } from "../use_answer";
-import { Nothing, Waiting } from "../widgets/bits";
+import { Waiting } from "../widgets/bits";
+import { Nothing } from "../widgets/nothing";
 import { SitePanel } from "../widgets/site_panel";
 import { Treemap } from "../widgets/treemap";
 import { SiteTable, siteFrame, wholeOf } from "./site_table";
@@ -49,9 +50,12 @@ function Peak({ sites, q, metric }: { sites: Sites; q: URLSearchParams; metric: 
       })),
     [sites],
   );
-  if (whole <= 0) return <Nothing />;
+  if (whole <= 0) return <Nothing metric={metric} view="sites" />;
   const title = metricTitle(trace, { ...state, metric });
   const when = metric === "live" ? title.replace(/^Live/, "live") : title.replace(/^Live /, "");
+  // Where the answer does not tell it, it is known of the whole alone.
+  const peaked =
+    metric === "peak" ? (sites.peak_time_ns ?? (isWholeTime(state) ? peakTime(trace, state) : null)) : null;
   const row = state.site === null ? -1 : sites.id.indexOf(state.site);
   const others = sites.left_out > 0 ? sites.rows - 1 : -1;
   const choose = (r: number) =>
@@ -61,9 +65,7 @@ function Peak({ sites, q, metric }: { sites: Sites; q: URLSearchParams; metric: 
       <div class="main">
         <p class="caption">
           {bytesText(whole)} {when}
-          {metric === "peak" && trace.peak_time_ns !== undefined && isWholeTime(state)
-            ? `, ${durationText(trace.peak_time_ns)} after the recording began`
-            : ""}
+          {peaked !== null ? `, ${durationText(peaked)} after the recording began` : ""}
           {`, from ${countText(sites.rows, "site", "sites")}`}
         </p>
         <Treemap

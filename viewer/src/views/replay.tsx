@@ -6,10 +6,13 @@ import { useMemo, useState } from "preact/hooks";
 import { palette } from "../colors";
 import { commands } from "../command_words";
 import type { Replay } from "../contract";
-import { axisTime, bytesText, durationText, grouped, roundStep, threeDigits } from "../format";
+import { axisTime, bytesText, durationText, fixed, grouped, roundStep, threeDigits } from "../format";
 import { usePage } from "../page";
 import {
+  byTime,
+  callsOf,
   cyclesBySize,
+  figures,
   fragmentationLimit,
   median,
   momentsOf,
@@ -17,6 +20,7 @@ import {
   type Setup,
   type SizeClass,
   setupsOf,
+  spreadText,
   timedCalls,
 } from "../replay_results";
 import { shown } from "../safe_text";
@@ -38,21 +42,41 @@ export function ReplayView() {
 }
 
 function Replayed({ replay }: { replay: Replay }) {
-  const setups = useMemo(() => setupsOf(replay), [replay]);
-  const of = (r: number, what: (run: Row) => number) => median(setups[r]!.runs.map(what));
-  const column = (
+  const setups = useMemo(() => byTime(setupsOf(replay)), [replay]);
+  const of = (r: number, what: (run: Row) => number) => median(figures(setups[r]!.runs, what));
+  const valued = (
     key: string,
     title: string,
-    what: (run: Row) => number,
+    value: (r: number) => number,
     text: (n: number) => string,
+    help = "",
   ): TableColumn => ({
     key,
     title,
-    width: "110px",
+    width: "96px",
     right: true,
-    sort: (r) => of(r, what),
-    cell: (r) => (Number.isNaN(of(r, what)) ? "-" : text(of(r, what))),
+    help,
+    sort: value,
+    cell: (r) => (Number.isFinite(value(r)) ? text(value(r)) : "-"),
   });
+  const column = (key: string, title: string, what: (run: Row) => number, text: (n: number) => string) =>
+    valued(key, title, (r) => of(r, what), text);
+  const spread = (key: string, title: string, what: (run: Row) => number): TableColumn[] =>
+    setups.every((s) => s.runs.length < 2)
+      ? []
+      : [
+          {
+            key,
+            title,
+            width: "62px",
+            right: true,
+            help: "Half the distance between the outermost runs, by the median",
+            cell: (r) => <span class="muted">{spreadText(figures(setups[r]!.runs, what))}</span>,
+          },
+        ];
+  const [rss, ideal, time] = ["heap_max_rss_bytes", "max_ideal_bytes", "allocator_ns"].map(
+    (key) => (run: Row) => Number(run[key] ?? NaN),
+  ) as [(run: Row) => number, (run: Row) => number, (run: Row) => number];
   const columns = useMemo<TableColumn[]>(
     () => [
       {
@@ -60,24 +84,26 @@ function Replayed({ replay }: { replay: Replay }) {
         title: "allocator",
         width: "minmax(140px, 1fr)",
         sort: (r) => setups[r]!.name,
-        cell: (r) => <bdi>{shown(setups[r]!.name)}</bdi>,
+        cell: (r) => (
+          <>
+            <bdi>{shown(setups[r]!.name)}</bdi>
+            {setups[r]!.name === replay.reference && (
+              <span title="What the others are compared with">
+                {" *"}
+                <span class="unseen"> (the reference)</span>
+              </span>
+            )}
+          </>
+        ),
       },
-      column("rss", "heap RSS", (r) => r.heap_max_rss_bytes, bytesText),
-      column("ideal", "ideal", (r) => r.max_ideal_bytes, bytesText),
-      column(
-        "ratio",
-        "RSS/ideal",
-        (r) => r.fragmentation?.peak,
-        (n) => n.toFixed(2),
-      ),
+      column("rss", "heap RSS", rss, bytesText),
+      ...spread("rss_spread", "+- RSS", rss),
+      column("ideal", "ideal", ideal, bytesText),
+      valued("ratio", "RSS/ideal", (r) => of(r, rss) / of(r, ideal), (n) => fixed(n, 2)),
       column("end", "at end", (r) => r.heap_end_rss_bytes, bytesText),
-      column("time", "in allocator", (r) => r.allocator_ns, durationText),
-      column(
-        "call",
-        "ns a call",
-        (r) => r.allocator_ns / Object.values(r.calls ?? {}).reduce((a: number, b) => a + Number(b), 0),
-        threeDigits,
-      ),
+      column("time", "in allocator", time, durationText),
+      ...spread("time_spread", "+- time", time),
+      valued("call", "ns/call", (r) => of(r, time) / of(r, callsOf), (n) => fixed(n, 2)),
       column("wall", "wall", (r) => r.wall_ns, durationText),
       { key: "runs", title: "runs", width: "60px", right: true, cell: (r) => setups[r]!.runs.length },
       {
@@ -96,6 +122,10 @@ function Replayed({ replay }: { replay: Replay }) {
         <Words text={commands(advice ?? `Replayed: ${replay.process ?? "the recorded calls"}`)} />
       </p>
       <VirtualTable label="Allocators" columns={columns} count={setups.length} tallest={14} />
+      <p class="muted">
+        Each figure is the median of its runs; of an even number, the upper one of the two in the middle.
+        {setups.some((s) => s.name === replay.reference) ? " * is what the others are compared with." : ""}
+      </p>
       <MemoryOverTime replay={replay} setups={setups} />
       <div class="side-by-side">
         <FragmentationOverTime replay={replay} setups={setups} />

@@ -42,6 +42,7 @@ export function Sandwich({ symbol, base }: { symbol: number; base: Flame | null 
           {(flame) => (
             <FlameGraph
               flame={flame}
+              whole={base ?? flame}
               by="after"
               zoom={Math.min(zoomed.up, flame.parent.length - 1)}
               upwards={true}
@@ -54,6 +55,7 @@ export function Sandwich({ symbol, base }: { symbol: number; base: Flame | null 
           {(flame) => (
             <FlameGraph
               flame={flame}
+              whole={base ?? flame}
               by="after"
               zoom={Math.min(zoomed.down, flame.parent.length - 1)}
               upwards={false}

@@ -4,10 +4,13 @@
 import type { Sites } from "../contract";
 import { amountText, countText } from "../format";
 import { usePage } from "../page";
+import { filterOf } from "../row_filters";
 import { question } from "../state";
 import { metricColumn, metricTitle } from "../time_words";
 import { useAnswer } from "../use_answer";
-import { Choice, Nothing, Waiting } from "../widgets/bits";
+import { Choice, Waiting } from "../widgets/bits";
+import { Nothing } from "../widgets/nothing";
+import { useRowChoice } from "../widgets/row_choice";
 import { SitePanel } from "../widgets/site_panel";
 import { SiteTable, siteFrame, siteTitles, wholeOf } from "./site_table";
 
@@ -44,10 +47,15 @@ export function SitesView() {
 
 export function SitesWithPanel({ sites, by, q }: { sites: Sites; by: string; q: URLSearchParams }) {
   const { state, change, trace } = usePage();
+  const choice = useRowChoice();
   const title = metricTitle(trace, state);
-  if (sites.rows === 0) return <Nothing />;
+  if (sites.rows === 0) return <Nothing metric={state.metric} />;
   const row = state.site === null || by !== "site" ? -1 : sites.id.indexOf(state.site);
   const whole = wholeOf(sites);
+  const others = sites.left_out > 0 ? sites.rows - 1 : -1;
+  const filters = ["thread", "phase", "size", "type", "module"].includes(by)
+    ? choice(by, sites.rows, (r) => (r === others ? null : filterOf(by, sites.names.name[r] ?? "")))
+    : null;
   return (
     <div class="split">
       <div class="main">
@@ -68,15 +76,16 @@ export function SitesWithPanel({ sites, by, q }: { sites: Sites; by: string; q: 
           value={metricColumn(trace, state)}
           label={`${title} by ${by}`}
           asks
-          chosen={row}
+          chosen={filters ? filters.chosen : row}
+          {...(filters?.onChoose ? { onChoose: filters.onChoose } : {})}
           {...(by === "site"
             ? {
                 onChoose: (r: number) =>
-                  !(sites.left_out > 0 && r === sites.rows - 1) &&
-                  change({ site: state.site === sites.id[r] ? null : sites.id[r]! }),
+                  r !== others && change({ site: state.site === sites.id[r] ? null : sites.id[r]! }),
               }
             : {})}
         />
+        {filters && <p class="muted">{filters.says}</p>}
       </div>
       {row >= 0 && (
         <SitePanel

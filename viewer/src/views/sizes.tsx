@@ -6,9 +6,11 @@ import { useState } from "preact/hooks";
 import type { Answer } from "../contract";
 import { bytesText, grouped } from "../format";
 import { usePage } from "../page";
+import { filterOf } from "../row_filters";
 import { endWords } from "../time_words";
 import { Choice } from "../widgets/bits";
 import { Histogram } from "../widgets/histogram";
+import { useRowChoice } from "../widgets/row_choice";
 import { AnswerView, TimedHeading, numberIn, tableOf, textIn } from "./answer_table";
 
 const measures = [
@@ -21,18 +23,36 @@ const measures = [
 type Measure = (typeof measures)[number][0];
 
 export function SizesView() {
-  return <AnswerView name="sizes" draw={(answer) => <Classes answer={answer} />} without={["classes"]} />;
+  const choice = useRowChoice();
+  return (
+    <AnswerView
+      name="sizes"
+      draw={(answer) => <Classes answer={answer} />}
+      without={["classes"]}
+      choice={(table) =>
+        table.key === "sizes"
+          ? choice("size", table.rows.length, (row) => {
+              const size = numberIn(table, row, "size");
+              return size === null ? null : { min_size: size, max_size: size };
+            })
+          : null
+      }
+    />
+  );
 }
 
 function Classes({ answer }: { answer: Answer }) {
   const { state, trace } = usePage();
+  const choice = useRowChoice();
   const [measure, setMeasure] = useState<Measure>("allocations");
   const table = tableOf(answer, "classes");
   if (!table) return null;
+  const { chosen, onChoose, says } = choice("size", table.rows.length, (r) => filterOf("size", textIn(table, r, "range")));
   const text = measure === "allocations" ? grouped : bytesText;
   const bars = table.rows.map((_, r) => {
     const amount = numberIn(table, r, measure) ?? 0;
-    return { label: textIn(table, r, "range"), amount, text: text(amount) };
+    const choose = onChoose && (() => onChoose(r));
+    return { label: textIn(table, r, "range"), amount, text: text(amount), choose, chosen: r === chosen };
   });
   const options = measures.map(
     ([key, title]): [Measure, string] => [key, key === "live_bytes" ? `live ${endWords(trace, state)}` : title],
@@ -44,6 +64,7 @@ function Classes({ answer }: { answer: Answer }) {
         <Choice label="Show" value={measure} onChange={setMeasure} options={options} />
       </div>
       <Histogram label={`Sizes by powers of two, ${measure}`} bars={bars} />
+      <p class="muted">{says}</p>
     </section>
   );
 }

@@ -5,9 +5,11 @@
 import { useMemo } from "preact/hooks";
 import { palette } from "../colors";
 import type { Timeline, Trace } from "../contract";
-import { bytesText } from "../format";
-import { metricWords, peakTime, usePage } from "../page";
+import { axisBytes, bytesText } from "../format";
+import { metricWords, usePage } from "../page";
+import { usePeak } from "../peak_mark";
 import { phaseLanes } from "../phase_bands";
+import { drawsRss } from "../rss_curve";
 import { shown } from "../safe_text";
 import type { Source } from "../source";
 import { type State, curveQuestion, leavesOut, question } from "../state";
@@ -76,10 +78,11 @@ function switchedWords(trace: Trace, state: State, source: Source): string | nul
 }
 
 export function Strip() {
-  const { trace, theme, state, source } = usePage();
+  const { trace, theme, state, change, source } = usePage();
   const remarks = [switchedWords(trace, state, source), source.remark(question(state))].filter(Boolean);
   const { all, filtered, error, unfiltered } = useTimelines();
   const { window, zoom } = useZoom();
+  const peak = usePeak();
   const lanes = useMemo(() => phaseLanes(trace.phases ?? [], 2), [trace]);
   const curves = useMemo(() => {
     if (!all) return [];
@@ -97,16 +100,20 @@ export function Strip() {
         stroke: colours.accent,
         fill: colours.accentFill,
       });
-    if (all.rss.length > 0)
+    if (all.rss.length > 0) {
+      const drawn = drawsRss(state, all, true);
       list.push({
         label: "RSS",
         values: sampledOn(all.time, all.rss_time, all.rss),
         stroke: colours.rss,
         width: 1.25,
         dash: [5, 3],
+        off: !drawn,
+        toggle: () => change({ rss: drawn ? "0" : "1" }, false),
       });
+    }
     return list;
-  }, [all, filtered, theme]);
+  }, [all, filtered, theme, state.rss]);
   return (
     <section class="strip" aria-label="Timeline">
       <div class="strip-chips">
@@ -134,9 +141,9 @@ export function Strip() {
           curves={curves}
           height={104}
           text={bytesText}
+          axisText={axisBytes}
           steps={byteSteps}
-          peak={peakTime(trace, state)}
-          part={filtered !== null}
+          {...peak}
           phases={trace.phases ?? []}
           lanes={lanes}
           marks={trace.marks ?? []}

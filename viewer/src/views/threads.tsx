@@ -4,15 +4,29 @@
 
 import { heatStep, inkOn, palette } from "../colors";
 import type { Answer } from "../contract";
-import { bytesText, grouped } from "../format";
+import { bytesText, grouped, shortCount } from "../format";
 import { usePage } from "../page";
+import { filterOf } from "../row_filters";
 import { shown } from "../safe_text";
+import { useRowChoice } from "../widgets/row_choice";
 import { AnswerView, TimedHeading, numberIn, tableOf, textIn } from "./answer_table";
 
 const most = 24;
 
 export function ThreadsView() {
-  return <AnswerView name="threads" draw={(answer) => <Matrix answer={answer} />} without={["matrix"]} />;
+  const choice = useRowChoice();
+  return (
+    <AnswerView
+      name="threads"
+      draw={(answer) => <Matrix answer={answer} />}
+      without={["matrix"]}
+      choice={(table) =>
+        table.key === "threads"
+          ? choice("thread", table.rows.length, (row) => filterOf("thread", textIn(table, row, "thread")))
+          : null
+      }
+    />
+  );
 }
 
 function Matrix({ answer }: { answer: Answer }) {
@@ -79,7 +93,7 @@ function Matrix({ answer }: { answer: Answer }) {
                       style={{ background: fill, color: inkOn(fill) }}
                       title={`${grouped(cell.frees)} blocks, ${bytesText(cell.bytes)}`}
                     >
-                      {short(cell.frees)}
+                      {shortCount(cell.frees)}
                     </td>
                   );
                 })}
@@ -93,8 +107,4 @@ function Matrix({ answer }: { answer: Answer }) {
       )}
     </section>
   );
-}
-
-function short(n: number): string {
-  return n < 10_000 ? grouped(n) : n < 9_999_500 ? `${Math.round(n / 1000)}k` : `${Math.round(n / 1e6)}M`;
 }

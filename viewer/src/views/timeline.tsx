@@ -3,13 +3,16 @@
 // phase; below it how many blocks are live, how fast the program allocates and how many CPUs it uses, on
 // the same time.
 
-import { useMemo, useState } from "preact/hooks";
-import { palette } from "../colors";
+import { useMemo } from "preact/hooks";
+import { callRates } from "../call_rates";
+import { mixed, palette } from "../colors";
 import type { Timeline } from "../contract";
 import { cpuCurve } from "../cpu_curve";
-import { axisCount, bytesText, durationText, grouped, rateText } from "../format";
-import { peakTime, usePage } from "../page";
+import { axisBytes, axisCount, bytesText, durationText, grouped, rateText } from "../format";
+import { usePage } from "../page";
+import { usePeak } from "../peak_mark";
 import { phaseLanes } from "../phase_bands";
+import { drawsRss } from "../rss_curve";
 import { cutsAround, refined } from "../refined_timeline";
 import { shown } from "../safe_text";
 import { curveQuestion, leavesOut } from "../state";
@@ -21,10 +24,10 @@ import { sampledOn, useZoom } from "./strip";
 export function TimelineView() {
   const { state, change, source, trace } = usePage();
   const question = curveQuestion(state, state.by);
-  const [vm, setVm] = useState(false);
   const drawn = trace.cuts_ns.length > 0;
   const detail = useDetail();
   const asked = useAnswer(drawn ? `${state.by}?${question}` : null, (signal) => source.timeline(question, state.by, signal));
+  const sized = state.by === "none" && !leavesOut(state) ? asked.value : null; // Of all together.
   const ways: [string, string][] = [
     ["none", "all together"],
     ["process", "process"],
@@ -49,16 +52,26 @@ export function TimelineView() {
           onChange={(by) => change({ by })}
           options={ways.map(([by, title]) => [by, title, source.refusal("by", by)] as const)}
         />
-        {state.by === "none" && !leavesOut(state) && asked.value && asked.value.vm_size.length > 0 && (
+        {sized && sized.rss.length > 0 && (
           <label class="check">
-            <input type="checkbox" checked={vm} onChange={(e) => setVm(e.currentTarget.checked)} />
+            <input
+              type="checkbox"
+              checked={drawsRss(state, sized, false)}
+              onChange={(e) => change({ rss: e.currentTarget.checked ? "1" : "0" }, false)}
+            />
+            RSS
+          </label>
+        )}
+        {sized && sized.vm_size.length > 0 && (
+          <label class="check">
+            <input type="checkbox" checked={state.vm} onChange={(e) => change({ vm: e.currentTarget.checked }, false)} />
             VmSize
           </label>
         )}
         <span class="hint">Drag chooses a range, a click what is live there, the wheel zooms</span>
       </div>
       <Waiting asked={asked} what="Drawing the curves">
-        {(timeline) => <Charts timeline={timeline} detail={detail} vm={vm} />}
+        {(timeline) => <Charts timeline={timeline} detail={detail} />}
       </Waiting>
     </div>
   );
@@ -75,12 +88,12 @@ function useDetail(): Timeline | null {
   return asked.key === key ? asked.value : null;
 }
 
-function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: Timeline | null; vm: boolean }) {
+function Charts({ timeline: coarse, detail }: { timeline: Timeline; detail: Timeline | null }) {
   const timeline = useMemo(
     () => (detail && coarse.by === "none" ? refined(coarse, detail) : coarse),
     [coarse, detail],
   );
-  const { state, trace, theme } = usePage();
+  const { state, change, trace, theme } = usePage();
   const { window, zoom } = useZoom();
   const p = palette(theme);
   const n = timeline.slices;
@@ -96,30 +109,43 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
       },
     ];
     if (timeline.rss.length > 0 && !leavesOut(state)) {
+      const drawn = drawsRss(state, timeline, false);
       list.push({
         label: "RSS",
         values: sampledOn(timeline.time, timeline.rss_time, timeline.rss),
         stroke: p.rss,
         dash: [6, 3],
+        off: !drawn,
+        toggle: () => change({ rss: drawn ? "0" : "1" }, false),
       });
-      if (vm)
-        list.push({
-          label: "VmSize",
-          values: sampledOn(timeline.time, timeline.vm_time, timeline.vm_size),
-          stroke: p.vm,
-          dash: [2, 3],
-        });
     }
+    if (state.vm && timeline.vm_size.length > 0 && !leavesOut(state))
+      list.push({
+        label: "VmSize",
+        values: sampledOn(timeline.time, timeline.vm_time, timeline.vm_size),
+        stroke: p.vm,
+        dash: [2, 3],
+        toggle: () => change({ vm: false }, false),
+      });
     return list;
-  }, [timeline, vm, theme]);
+  }, [timeline, state.rss, state.vm, theme]);
   const lanes = useMemo(() => phaseLanes(trace.phases ?? [], 3), [trace]);
   const rates = useMemo(() => {
+    const { time, allocations, frees } = callRates(timeline);
     const perSecond = (v: Float64Array) =>
       v.map((x, i) => x / Math.max(1e-9, (timeline.time[i + 1]! - timeline.time[i]!) / 1e9));
     return {
+      time,
       calls: [
-        { label: "Allocations a second", values: perSecond(timeline.allocations), stroke: p.series[2]!, width: 1 },
-        { label: "Frees a second", values: perSecond(timeline.frees), stroke: p.series[5]!, width: 1, dash: [3, 2] },
+        // One as an area and one as a line: two lines would lie on each other.
+        {
+          label: "Allocations a second",
+          values: allocations,
+          stroke: mixed(p.series[2]!, p.panel, 0.55),
+          fill: mixed(p.series[2]!, p.panel, 0.55),
+          width: 0,
+        },
+        { label: "Frees a second", values: frees, stroke: p.series[5]!, width: 1.25 },
       ] as Curve[],
       bytes: [
         { label: "Bytes allocated a second", values: perSecond(timeline.allocated), stroke: p.series[7]!, width: 1 },
@@ -129,6 +155,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
   }, [timeline, theme]);
   // Of finer slices it is not known.
   const cpus = useMemo(() => cpuCurve(coarse), [coarse]);
+  const peak = usePeak();
   if (n === 0) return <p class="sentence">Nothing was recorded, so there is nothing to draw.</p>;
   const same = {
     times: timeline.time,
@@ -136,8 +163,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
     onWindow: zoom,
     phases: trace.phases ?? [],
     marks: trace.marks ?? [],
-    peak: peakTime(trace, state),
-    part: leavesOut(state),
+    ...peak,
   };
   return (
     <div class="charts">
@@ -172,6 +198,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
         curves={live}
         height={250}
         text={bytesText}
+        axisText={axisBytes}
         steps={byteSteps}
         stacked={stacked}
       />
@@ -191,6 +218,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
           <h2>Calls</h2>
           <TimeChart
             {...same}
+            times={rates.time}
             label="Calls a second over time"
             curves={rates.calls}
             height={130}
@@ -206,6 +234,7 @@ function Charts({ timeline: coarse, detail, vm }: { timeline: Timeline; detail: 
         curves={rates.bytes}
         height={130}
         text={bytesText}
+        axisText={axisBytes}
         steps={byteSteps}
       />
       {cpus && (

@@ -8,8 +8,7 @@ import type { Frame } from "../contract";
 import { editorLink } from "../editor";
 import { percentText } from "../format";
 import { usePage } from "../page";
-import { baseName, place, shown } from "../safe_text";
-import { isFiltered } from "../state";
+import { addressParts, baseName, place, shown } from "../safe_text";
 import { type Asked, useProgress } from "../use_answer";
 import { Progress } from "./progress";
 
@@ -30,14 +29,18 @@ export function FrameText({ frame, long, to }: { frame: Frame; long?: boolean; t
     .map(shown)
     .filter(Boolean)
     .join("\n");
+  const words = shown(long && frame.full ? frame.full : name),
+    address = addressParts(words);
+  // Where there is no room, a name that is an address loses its middle: its end tells it from others.
+  const drawn = address && !long ? <CutAddress {...address} /> : <bdi>{words}</bdi>;
   return (
     <span class={long ? "frame long" : "frame"} title={title}>
       {to ? (
         <a class="function" href={to}>
-          <bdi>{shown(name)}</bdi>
+          {drawn}
         </a>
       ) : (
-        <bdi class="function">{shown(long && frame.full ? frame.full : name)}</bdi>
+        <span class="function">{drawn}</span>
       )}
       {where &&
         (link ? (
@@ -47,8 +50,17 @@ export function FrameText({ frame, long, to }: { frame: Frame; long?: boolean; t
         ) : (
           <bdi class="place">{where}</bdi>
         ))}
-      {frame.module && <bdi class="module">{shown(baseName(frame.module))}</bdi>}
+      {frame.module && address?.module !== baseName(frame.module) && <bdi class="module">{shown(baseName(frame.module))}</bdi>}
     </span>
+  );
+}
+
+function CutAddress({ module, offset }: { module: string; offset: string }) {
+  return (
+    <bdi class="address">
+      <span>{module}</span>
+      <span>{offset}</span>
+    </bdi>
   );
 }
 
@@ -96,15 +108,6 @@ export function Waiting<T>({
       )}
       {asked.value !== null ? children(asked.value) : null}
     </div>
-  );
-}
-
-// Instead of an answer that is empty.
-export function Nothing() {
-  const { state } = usePage();
-  const part = isFiltered(state) || state.from !== null || state.to !== null;
-  return (
-    <p class="sentence">{part ? "Nothing is left by these filters." : "Nothing of this metric was recorded."}</p>
   );
 }
 

@@ -5,9 +5,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { bytesText, durationText, parseBytes, typedBytes } from "../format";
-import { cutTime, metricWords, metricsOf, usePage, useRefusal } from "../page";
+import { cutTime, metricWords, metricsOf, usePage, useRefusal, whyUnmeasured } from "../page";
 import { shorterNames } from "../labels";
-import { baseName, patternText, shown } from "../safe_text";
+import { addressParts, baseName, patternText, shown } from "../safe_text";
 import { wholeTime } from "../time_choice";
 import { isWholeTime } from "../time_words";
 import { patternsOf, typedText } from "../typed_list";
@@ -20,6 +20,7 @@ export function FilterBar() {
   const metrics = known.includes(state.metric) ? known : [state.metric, ...known];
   const refused = (metric: string) =>
     source.refusal("metric", metric) ?? (isWholeTime(state) ? null : source.refusal("range", metric));
+  const unmeasured = whyUnmeasured(state.view);
   // By name where that tells them apart, else by number.
   const names = new Set(trace.threads.map((t) => t.name));
   const [types, setTypes] = useState<string[]>([]);
@@ -42,7 +43,9 @@ export function FilterBar() {
         <select
           id="f-metric"
           value={state.metric}
-          title={trace.metric_help?.[state.metric] ?? metricWords(state.metric).says}
+          disabled={unmeasured !== null}
+          title={unmeasured ?? trace.metric_help?.[state.metric] ?? metricWords(state.metric).says}
+          aria-describedby={unmeasured ? "p-metric" : undefined}
           onChange={(event) => change({ metric: event.currentTarget.value })}
         >
           {metrics.map((m) => (
@@ -57,6 +60,11 @@ export function FilterBar() {
           ))}
         </select>
       </Field>
+      {unmeasured && (
+        <span class="unseen" id="p-metric">
+          {unmeasured}
+        </span>
+      )}
       <Typed
         name="where"
         label="Stack text (Enter applies it)"
@@ -70,6 +78,7 @@ export function FilterBar() {
         name="thread"
         label="Thread"
         value={typedText(state.thread)}
+        wide="thread"
         placeholder="name or number"
         list={threads}
         set={(text) => ({ thread: patternsOf(text, threads) })}
@@ -221,8 +230,9 @@ const cleared = "cleared";
 
 // A function's name without its arguments.
 function chipName(pattern: string): string {
-  const forms = shorterNames(patternText(pattern));
-  return forms[1] ?? forms[0]!;
+  const name = patternText(pattern),
+    forms = shorterNames(name);
+  return addressParts(name) ? forms[0]! : (forms[1] ?? forms[0]!);
 }
 
 function Field({ label, wide, children }: { label: string; wide: string; children: ComponentChildren }) {

@@ -16,10 +16,11 @@ import { usePage, useRefusal } from "../page";
 import { baseName, patternOf, bothTexts, place, shown, stackTextOf } from "../safe_text";
 import { isFiltered } from "../state";
 import { beforeWords, comparedWords, metricTitle } from "../time_words";
-import { Nothing, copyText } from "./bits";
+import { copyText } from "./bits";
 import { FlameCanvas } from "./flame_canvas";
 import { type Paint, font } from "./flame_paint";
 import { Menu } from "./menu";
+import { Nothing } from "./nothing";
 
 const measuring = document.createElement("canvas").getContext("2d")!;
 
@@ -32,8 +33,10 @@ export function FlameGraph({
   onOut,
   inverted = false,
   inside = 0,
+  whole = flame,
 }: {
   flame: Flame;
+  whole?: Flame; // What it is a part of.
   inverted?: boolean; // From the allocation outwards,
   inside?: number; // with so many functions between all and its first node.
   by: "after" | "before";
@@ -61,8 +64,8 @@ export function FlameGraph({
   );
   const own = useMemo(() => ownAmounts(flame, inverted, inside), [flame, inverted, inside]);
   const colours = useMemo(
-    () => colouring(flame, own, tree, state.colour, program, theme, matches),
-    [flame, own, tree, state.colour, program, theme, matches],
+    () => colouring(flame, own, tree, state.colour, program, theme, matches, whole),
+    [flame, own, tree, state.colour, program, theme, matches, whole],
   );
   const paint = useMemo<Paint>(
     () => ({
@@ -132,7 +135,7 @@ export function FlameGraph({
       .join("\n");
 
   if (flame.total <= 0 && !(flame.total_before && flame.total_before > 0))
-    return <Nothing />;
+    return <Nothing metric={state.metric} />;
   const name = menu ? (flame.symbols.name[flame.symbol[menu.node]!] ?? "") : "";
   const full = menu ? (flame.symbols.full?.[flame.symbol[menu.node]!] ?? "") : "";
   const symbol = menu ? flame.symbol[menu.node]! : 0;

@@ -9,6 +9,8 @@ export interface Bar {
   text: string;
   more?: ComponentChildren;
   set_apart?: boolean;
+  choose?: (() => void) | undefined; // What a click on it does,
+  chosen?: boolean; // and whether it was done.
 }
 
 export function Histogram({ label, bars }: { label: string; bars: Bar[] }) {
@@ -17,14 +19,30 @@ export function Histogram({ label, bars }: { label: string; bars: Bar[] }) {
     <ul class="histogram" aria-label={label}>
       {bars.map((b) => (
         <li key={b.label} class={b.set_apart ? "apart" : ""}>
-          <span class="bar-label">{b.label}</span>
-          <span class="bar-track" aria-hidden="true">
-            <span style={{ width: `${b.amount > 0 ? Math.max(0.3, (100 * b.amount) / highest) : 0}%` }} />
-          </span>
-          <span class="bar-text">{b.text}</span>
-          {b.more !== undefined && <span class="bar-more">{b.more}</span>}
+          {b.choose ? (
+            <button type="button" class="bar" aria-pressed={b.chosen === true} onClick={b.choose}>
+              <Parts bar={b} highest={highest} />
+            </button>
+          ) : (
+            <span class="bar">
+              <Parts bar={b} highest={highest} />
+            </span>
+          )}
         </li>
       ))}
     </ul>
+  );
+}
+
+function Parts({ bar, highest }: { bar: Bar; highest: number }) {
+  return (
+    <>
+      <span class="bar-label">{bar.label}</span>
+      <span class="bar-track" aria-hidden="true">
+        <span style={{ width: `${bar.amount > 0 ? Math.max(0.3, (100 * bar.amount) / highest) : 0}%` }} />
+      </span>
+      <span class="bar-text">{bar.text}</span>
+      {bar.more !== undefined && <span class="bar-more">{bar.more}</span>}
+    </>
   );
 }

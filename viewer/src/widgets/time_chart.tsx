@@ -13,7 +13,7 @@ import { saidOf } from "../phase_bands";
 import { shown } from "../safe_text";
 import { chosenInstant, chosenRange, nothingZoomed, wholeTime } from "../time_choice";
 import { listen, sliceAt, zoomWindow } from "./time_chart_input";
-import { bandHeight, drawBehind, drawOver } from "./time_chart_marks";
+import { bandHeight, drawBehind, drawOver, labelsHeight } from "./time_chart_marks";
 
 export interface Curve {
   label: string;
@@ -23,6 +23,8 @@ export interface Curve {
   width?: number;
   dash?: number[];
   quiet?: boolean; // Not in the legend.
+  off?: boolean; // In the legend alone: not drawn.
+  toggle?: () => void; // What a click on its name in the legend does.
 }
 
 export interface TimeChartProps {
@@ -31,10 +33,10 @@ export interface TimeChartProps {
   curves: Curve[];
   height: number;
   text: (value: number) => string;
-  axisText?: (value: number) => string;
+  axisText: (value: number, step: number) => string;
   steps?: number[]; // That the axis may go in.
   peak?: number | null;
-  part?: boolean; // The curves are of a part of the heap, the peak is that of all.
+  peakName?: string; // What the mark of it is called.
   phases?: Phase[];
   lanes?: Phase[][]; // The same as bands above the chart, with their names.
   marks?: Mark[];
@@ -62,11 +64,12 @@ export function TimeChart(props: TimeChartProps) {
   // The numbers as uPlot wants them: a step for each slice, and the last one twice.
   const n = props.times.length - 1;
   const lanes = props.lanes?.length ?? 0,
-    height = props.height + lanes * bandHeight;
+    above = (lanes > 0 ? 4 + lanes * bandHeight : 0) + labelsHeight(props),
+    height = props.height + above - 8;
   useLayoutEffect(() => {
     const element = host.current!;
     if (n < 1) return;
-    const curves = props.curves;
+    const curves = props.curves.filter((c) => !c.off);
     const data = [
       Array.from(props.times),
       ...curves.map((c) => {
@@ -80,7 +83,7 @@ export function TimeChart(props: TimeChartProps) {
     const options: uPlot.Options = {
       width: Math.max(100, element.clientWidth),
       height,
-      padding: [8 + lanes * bandHeight, 26, 0, 0], // To the right, half of the last time.
+      padding: [above, 26, 0, 0], // To the right, half of the last time.
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { show: false } },
       scales: {
@@ -110,7 +113,9 @@ export function TimeChart(props: TimeChartProps) {
           // Where there is nothing, and where only whole numbers are, no axis has more than that.
           values: (u, splits) =>
             splits.map((s) =>
-              (nothing(u) && s > 0) || !(s >= 1 || s === 0) ? "" : (props.axisText ?? props.text)(s).replace(/\.0 /, " "),
+              (nothing(u) && s > 0) || !(s >= 1 || s === 0)
+                ? ""
+                : props.axisText(s, (splits[1] ?? 1) - (splits[0] ?? 0)),
             ),
         },
       ],
@@ -158,7 +163,7 @@ export function TimeChart(props: TimeChartProps) {
   }, [props.window]);
   useEffect(
     () => plot.current?.redraw(false),
-    [state.from, state.to, state.metric, state.before_from, state.before_to, props.peak, props.part, keyCut],
+    [state.from, state.to, state.metric, state.before_from, state.before_to, props.peak, props.peakName, keyCut],
   );
 
   const keyDown = (event: KeyboardEvent) => {
@@ -214,7 +219,7 @@ export function TimeChart(props: TimeChartProps) {
     slice === null
       ? ""
       : [
-          ...props.curves.map((c, k) => (c.quiet ? "" : `${c.label} ${props.text(value(k, slice))}`)),
+          ...props.curves.map((c, k) => (c.quiet || c.off ? "" : `${c.label} ${props.text(value(k, slice))}`)),
           said,
         ]
           .filter(Boolean)
@@ -228,12 +233,34 @@ export function TimeChart(props: TimeChartProps) {
         <span class="legend-time">{slice === null ? "" : durationText(props.times[slice]!)}</span>
         {listed
           .filter(([c]) => !c.quiet)
-          .map(([c, k]) => (
-            <span key={k} class="legend-item">
-              <span class="swatch" style={{ background: props.stacked ? c.fill : c.stroke }} aria-hidden="true" />
-              <bdi>{shown(c.label)}</bdi> {slice !== null && <b>{props.text(value(k, slice))}</b>}
-            </span>
-          ))}
+          .map(([c, k]) => {
+            const item = (
+              <>
+                <span
+                  class={c.off ? "swatch hollow" : "swatch"}
+                  style={c.off ? { borderColor: c.stroke } : { background: props.stacked ? c.fill : c.stroke }}
+                  aria-hidden="true"
+                />
+                <bdi>{shown(c.label)}</bdi> {slice !== null && !c.off && <b>{props.text(value(k, slice))}</b>}
+              </>
+            );
+            return c.toggle ? (
+              <button
+                key={k}
+                type="button"
+                class="legend-item toggles"
+                aria-pressed={!c.off}
+                title={c.off ? `Show ${c.label}` : `Hide ${c.label}`}
+                onClick={c.toggle}
+              >
+                {item}
+              </button>
+            ) : (
+              <span key={k} class="legend-item">
+                {item}
+              </span>
+            );
+          })}
         {said && (
           <span class="legend-item legend-said" title={said}>
             <bdi>{said}</bdi>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is drawn on a chart besides its curves: phases above and behind them; over them the range, the instant, what
-// it is compared with, the peak and the program's own marks.
+// it is compared with, the peak and the program's own marks. What they are called stands above the curves, which
+// it must not cover.
 
 import type uPlot from "uplot";
 import { palette } from "../colors";
@@ -15,6 +16,25 @@ const fewPhases = 12;
 const mostLines = 30; // More are ticks at the edge.
 
 export const bandHeight = 15; // With the gap below it.
+const labelHeight = 14;
+
+// Above the curves: a row of names, and one more where the program has set marks.
+export function labelsHeight(props: TimeChartProps): number {
+  return labelHeight * (props.marks?.length ? 2 : 1);
+}
+
+// Where names already stand in a row, in pixels.
+export type Taken = [from: number, to: number][];
+
+// To the right of its line, else to the left; null if there is no room, or behind what is there if it has to be.
+export function placeOf(at: number, wide: number, edges: [number, number], taken: Taken, must: boolean): number | null {
+  const fits = (left: number) =>
+    left >= edges[0] && left + wide <= edges[1] && taken.every(([from, to]) => left + wide <= from || left >= to);
+  const behind = taken.reduce((end, [, to]) => Math.max(end, to), edges[0]);
+  const found = [at, at - wide, ...(must ? [behind] : [])].find(fits);
+  if (found !== undefined) taken.push([found, found + wide]);
+  return found ?? null;
+}
 
 export function drawBehind(u: uPlot, props: TimeChartProps, theme: "light" | "dark"): void {
   const { ctx, bbox } = u;
@@ -42,7 +62,7 @@ export function drawBehind(u: uPlot, props: TimeChartProps, theme: "light" | "da
   ctx.textBaseline = "middle";
   lanes.forEach((lane, row) => {
     const high = (bandHeight - 2) * ratio,
-      top = bbox.top - (lanes.length - row) * bandHeight * ratio;
+      top = bbox.top - ((lanes.length - row) * bandHeight + labelsHeight(props)) * ratio;
     const visible = lane.filter((p) => p.to_ns >= u.scales.x!.min! && p.from_ns <= u.scales.x!.max!);
     let free = -Infinity; // What has no room of its own lies on others, and is not named there.
     bandsOf(visible, x, 3 * ratio).forEach((band, i, all) => {
@@ -85,30 +105,26 @@ export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "ligh
   const ratio = devicePixelRatio || 1;
   const x = (ns: number) => Math.max(bbox.left, Math.min(bbox.left + bbox.width, u.valToPos(ns, "x", true)));
   const visible = (ns: number) => ns >= u.scales.x!.min! && ns <= u.scales.x!.max!;
-  const line = (ns: number, colour: string, dash: number[], name: string, row: number) => {
+  const edges: [number, number] = [bbox.left, bbox.left + bbox.width + 20 * ratio];
+  const rows: Taken[] = [[], []];
+  const line = (ns: number, colour: string, dash: number[], name: string, row = 0) => {
     if (!visible(ns)) return;
     const at = Math.round(x(ns)) + 0.5;
     ctx.strokeStyle = ctx.fillStyle = colour;
     ctx.lineWidth = ratio;
     ctx.setLineDash(dash.map((d) => d * ratio));
     ctx.beginPath();
-    ctx.moveTo(at, bbox.top);
-    ctx.lineTo(at, bbox.top + bbox.height);
-    ctx.stroke();
-    if (!name) return;
     ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
     ctx.textAlign = "left";
     ctx.textBaseline = "alphabetic";
-    const wide = ctx.measureText(name).width;
-    const right = at + wide + 8 * ratio > bbox.left + bbox.width;
-    const left = right ? at - wide - 4 * ratio : at + 4 * ratio,
-      top = bbox.top + (11 + 14 * row) * ratio;
-    ctx.save();
-    ctx.globalAlpha = 0.8;
-    ctx.fillStyle = colours.panel;
-    ctx.fillRect(left - 2 * ratio, top - 10 * ratio, wide + 4 * ratio, 13 * ratio);
-    ctx.restore();
-    ctx.fillText(name, left, top);
+    const wide = ctx.measureText(name).width + 8 * ratio;
+    // Of marks, names that would lie on each other are left out; a nearer look has them.
+    const left = name ? placeOf(at, wide, edges, rows[row]!, row === 0) : null;
+    const above = left === null ? 0 : labelHeight * (row + 1) * ratio;
+    ctx.moveTo(at, bbox.top - above);
+    ctx.lineTo(at, bbox.top + bbox.height);
+    ctx.stroke();
+    if (left !== null) ctx.fillText(name, left + 4 * ratio, bbox.top - (labelHeight * row + 3.5) * ratio);
   };
   ctx.save();
   if (state.from !== null || (state.to !== null && state.metric !== "live")) {
@@ -119,24 +135,22 @@ export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "ligh
     ctx.fillRect(bbox.left, bbox.top, left - bbox.left, bbox.height);
     ctx.fillRect(right, bbox.top, bbox.left + bbox.width - right, bbox.height);
     ctx.globalAlpha = 1;
-    line(cutTime(trace, state.from ?? 0), colours.accent, [], "", 0);
-    line(cutTime(trace, state.to ?? 1000), colours.accent, [], "", 0);
+    line(cutTime(trace, state.from ?? 0), colours.accent, [], "");
+    line(cutTime(trace, state.to ?? 1000), colours.accent, [], "");
   }
+  if (props.peak !== null && props.peak !== undefined)
+    line(props.peak, colours.peak, [3, 3], props.peakName ?? "peak");
+  if (state.metric === "live" && state.to !== null) line(cutTime(trace, state.to), colours.accent, [], "live here");
   if (state.before_from !== null || state.before_to !== null) {
     const right = x(cutTime(trace, state.before_to ?? 1000));
     const left = state.metric === "live" ? right : x(cutTime(trace, state.before_from ?? 0));
-    if (left === right) line(cutTime(trace, state.before_to ?? 1000), colours.rss, [], "before", 1);
+    if (left === right) line(cutTime(trace, state.before_to ?? 1000), colours.rss, [], "before");
     ctx.fillStyle = colours.rss;
     ctx.globalAlpha = 0.9;
     ctx.fillRect(left, bbox.top + bbox.height - 4 * ratio, Math.max(2, right - left), 4 * ratio);
     ctx.globalAlpha = 1;
   }
-  if (props.peak !== null && props.peak !== undefined)
-    line(props.peak, colours.peak, [3, 3], props.part ? "peak of all" : "peak", 0);
-  if (state.metric === "live" && state.to !== null) line(cutTime(trace, state.to), colours.accent, [], "live here", 1);
-  // Names that would lie on each other are left out; the table of phases and a nearer look have them.
-  const named = (things: { at: number; name: string; times: number }[], dash: number[], rows: number[]) => {
-    const free = rows.map(() => -Infinity);
+  const named = (things: { at: number; name: string; times: number }[], dash: number[]) => {
     const inView = things.filter((t) => visible(t.at));
     if (inView.length > mostLines) {
       ctx.fillStyle = colours.muted;
@@ -145,16 +159,11 @@ export function drawOver(u: uPlot, { props, state, trace }: Latest, theme: "ligh
       ctx.globalAlpha = 1;
       return;
     }
-    ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
-    for (const { at, name, times } of inView) {
-      const text = times > 1 ? `${shown(name)} × ${grouped(times)}` : shown(name);
-      const row = free.findIndex((until) => x(at) >= until);
-      if (row >= 0) free[row] = x(at) + ctx.measureText(text).width + 10 * ratio;
-      line(at, colours.muted, dash, row < 0 ? "" : text, rows[row] ?? 0);
-    }
+    for (const { at, name, times } of inView)
+      line(at, colours.muted, dash, times > 1 ? `${shown(name)} × ${grouped(times)}` : shown(name), 1);
   };
-  named((props.marks ?? []).map((m) => ({ ...m, at: m.time_ns })), [2, 4], [2]);
+  named((props.marks ?? []).map((m) => ({ ...m, at: m.time_ns })), [2, 4]);
   const keyed = u.root.parentElement?.dataset.keyCut;
-  if (keyed !== undefined) line(cutTime(trace, Number(keyed)), colours.ink, [2, 2], "", 0);
+  if (keyed !== undefined) line(cutTime(trace, Number(keyed)), colours.ink, [2, 2], "");
   ctx.restore();
 }

@@ -3,9 +3,9 @@
 // it; what is too small for one is a single area that says how many it stands for.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Theme, inkOn, mixed, hashOf, moduleColour, palette } from "../colors";
+import { type Theme, inkOn, mixed, hashOf, moduleColours, palette } from "../colors";
 import { shorterNames } from "../labels";
-import { baseName, shown } from "../safe_text";
+import { addressParts, baseName, shortAddress, shown } from "../safe_text";
 import { type Box, squarify } from "../squarify";
 
 export interface Part {
@@ -46,6 +46,11 @@ export function Treemap({
     return () => observer.disconnect();
   }, []);
   const laid = useMemo(() => layParts(parts, size.w, size.h), [parts, size]);
+  const colours = useMemo(() => {
+    const held = new Map<string, number>();
+    for (const { module, amount } of parts) held.set(module, (held.get(module) ?? 0) + amount);
+    return moduleColours(held, program);
+  }, [parts, program]);
   const p = palette(theme);
   return (
     <div class="treemap" ref={host} role="group" aria-label={label}>
@@ -55,7 +60,7 @@ export function Treemap({
         </div>
       ))}
       {laid.cells.map(({ part, box, stands }) => {
-        const colour = moduleColour(part.module, program);
+        const colour = colours.get(part.module) ?? -1; // Of small modules together.
         const fill = mixed(
           colour < 0 ? p.plumbing : p.modules[colour]!,
           theme === "dark" ? "#ffffff" : "#000000",
@@ -90,6 +95,7 @@ export function Treemap({
 
 function fittingName(name: string, width: number): string {
   const forms = shorterNames(name);
+  if (addressParts(name)) return shortAddress(name, Math.floor((width - 10) / 7.6)); // In bold letters.
   return forms.find((f) => f.length * 6.6 < width - 8) ?? forms[forms.length - 1]!;
 }
 

@@ -182,7 +182,7 @@ export function VirtualTable(props: VirtualTableProps) {
                 aria-sort={up ? "ascending" : down ? "descending" : undefined}
               >
                 {c.sort && c.title ? (
-                  <button type="button" onClick={() => setSort(down ? c.key : up ? "" : `-${c.key}`)}>
+                  <button type="button" onClick={() => setSort(nextSort(c, sort))}>
                     {c.title}
                     <span class="arrow" aria-hidden="true">
                       {up ? " \u25b4" : down ? " \u25be" : ""}
@@ -205,6 +205,20 @@ export function VirtualTable(props: VirtualTableProps) {
       </div>
     </div>
   );
+}
+
+// What a click on a heading does: the highest number first, but words from A to Z; then the other way round, and then
+// as it was.
+export function nextSort(column: Pick<TableColumn, "key" | "sort">, sort: string): string {
+  const [up, down] = [column.key, `-${column.key}`];
+  let words = false;
+  try {
+    words = typeof column.sort?.(0) === "string";
+  } catch {
+    // There is no row.
+  }
+  const [first, second] = words ? [up, down] : [down, up];
+  return sort === first ? second : sort === second ? "" : first;
 }
 
 function sortedRows(
