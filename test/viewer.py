@@ -206,7 +206,7 @@ def compare_blocks(page, words):
                 "blocks": head["blocks"], "first": min(bars["born"], default=0), "last": max(bars["died"], default=0),
                 "bytes": round(sum(s * n for s, n in zip(bars["size"], bars["stands_for"])))})
             merged |= head["bars"] != head["blocks"]
-            of.update(zip(bars["born"], bars["died"], bars["size"], bars["thread"]))
+            of.update(zip(bars["born"], bars["died"], bars["size"], bars["tid"]))
             told.append(of)
         if merged:  # Each has others together.
             told = [{key: of[key] for key in ("blocks", "bytes", "first", "last")} for of in told]

@@ -190,12 +190,14 @@ class RssView : public View, public HeapObserver {
       answer->headline = "The resident size was not recorded";
     else if (then.live > live)
       answer->headline = fmt::format(
-          "{} resident at the peak, less than the {} that were live then: not all of the heap was "
+          "{} resident at the peak of RSS, less than the {} that were live then: not all of the "
+          "heap was "
           "ever touched",
           bytes_text(peak_rss), bytes_text(then.live));
     else
       answer->headline = fmt::format(
-          "Of {} resident at the peak, {} is live heap ({}), {} its rounding, {} mapped, {} freed "
+          "Of {} resident at the peak of RSS, {} is live heap ({}), {} its rounding, {} mapped, {} "
+          "freed "
           "and perhaps kept, {} the recorder's own, {} unexplained",
           bytes_text(peak_rss), percent_text(live, peak_rss), bytes_text(live),
           percent_text(rounding, peak_rss), percent_text(mapped, peak_rss),

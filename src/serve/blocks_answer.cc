@@ -90,6 +90,20 @@ std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked
       most_bars);
 }
 
+// Threads of several processes have the same numbers: whose block it is can be told of one.
+static const trace::Image* only_image(const trace::Tables& tables, const BlocksQuestion& asked) {
+  const trace::Image* only = nullptr;
+  for (size_t i = 0; i < tables.images.size(); ++i) {
+    const std::vector<bool>& stacks = asked.filter.stacks[i];
+    if (!asked.query.selection.contains(tables.images[i]) ||
+        std::ranges::find(stacks, true) == stacks.end())
+      continue;
+    if (only) return nullptr;
+    only = &tables.images[i];
+  }
+  return only;
+}
+
 std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
                            analyze::SiteBlocks* blocks) {
   uint64_t count = blocks->blocks();
@@ -98,7 +112,12 @@ std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
   const analyze::Reading& reading = context.explorer.reading();
   const trace::Tables& tables = reading.tables();
   std::vector<double> born, died, bytes, stands_for;
-  std::vector<uint32_t> thread;
+  std::vector<uint32_t> tids;
+  const trace::Image* image = only_image(tables, asked);
+  auto tid_of = [&](ThreadId thread) -> uint32_t {
+    bool known = image && thread != ThreadId::kNone && raw(thread) <= image->threads.size();
+    return known ? static_cast<uint32_t>(image->threads[raw(thread) - 1].tid) : 0;
+  };
   uint64_t least = UINT64_MAX, most = 0;
   for (const BlockBar& bar : bars) {
     uint64_t end = bar.died == BlockBar::kAlive ? reading.end_tick() + 1 : bar.died;
@@ -106,7 +125,7 @@ std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
     died.push_back(static_cast<double>(tables.time_ns(end)));
     bytes.push_back(static_cast<double>(bar.bytes) / static_cast<double>(bar.blocks));
     stands_for.push_back(static_cast<double>(bar.blocks));
-    thread.push_back(raw(bar.thread));
+    tids.push_back(tid_of(bar.thread));
     least = std::min(least, bar.bytes / bar.blocks);
     most = std::max(most, bar.bytes / bar.blocks);
   }
@@ -115,7 +134,7 @@ std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
   columns.add("died", died);
   columns.add("size", bytes);
   columns.add("stands_for", stands_for);
-  columns.add("thread", thread);
+  columns.add("tid", tids);
   return columns.finish([&](output::JsonWriter* json) {
     json->member("blocks", count);
     json->member("bars", bars.size());

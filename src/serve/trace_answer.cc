@@ -66,8 +66,9 @@ class Overview {
     if (totals_.live_blocks == 0)
       say("Every block was freed.", {{"view", "leaks"}});
     else
-      say(fmt::format("{} in {} were still live at the end.", bytes_text(totals_.live_bytes),
-                      count_text(totals_.live_blocks, "block", "blocks")),
+      say(fmt::format("{} in {} were still live at the {}.", bytes_text(totals_.live_bytes),
+                      count_text(totals_.live_blocks, "block", "blocks"),
+                      tables_.images.size() > 1 ? "ends of their processes" : "end"),
           {{"view", "sites"}, {"metric", "live"}});
     phases();
     if (totals_.temporary > totals_.allocations / 20)

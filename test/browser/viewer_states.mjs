@@ -49,6 +49,10 @@ async function banner(viewer, kind, trace) {
     [totals.peak_bytes, totals.allocated_bytes, totals.live_bytes].map(bytes),
   );
   const overview = await viewer.text("#view");
+  if (kind !== "nobody") {
+    const ended = /Ended (exit code \d+|killed by SIG\w+ \(signal \d+\)|end not seen)/.test(overview);
+    check(`${kind}: how it ended`, ended || overview);
+  }
   check(`${kind}: nothing is said of what is not known`, /\b0 B were/.test(overview), false);
   if (kind === "empty" || kind === "nobody") {
     check(`${kind}: no moment is the highest`, /Peak heap 0 B at/.test(overview), false);

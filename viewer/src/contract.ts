@@ -118,7 +118,7 @@ export interface Timeline {
   blocks: Float64Array;
   allocations: Float64Array;
   allocated: Float64Array;
-  frees: Float64Array;
+  frees: Float64Array; // None: nobody knows of these blocks.
   rss_time: Float64Array;
   rss: Float64Array;
   vm_time: Float64Array;

@@ -25,7 +25,8 @@ export function timelineOf(asked: Asked, by: string, trace: Trace): Timeline {
   const allocations = flow("allocations"),
     live = flow("live"),
     blocks = flow("live_blocks");
-  const frees = allocations.map((made, i) => Math.max(0, made - blocks[i]!));
+  // Blocks that realloc moves to other stacks are neither made nor freed, and are not in the file.
+  const frees = trace.totals.reallocations ? new Float64Array() : allocations.map((made, i) => Math.max(0, made - blocks[i]!));
   for (let i = 1; i < slices; ++i) {
     live[i]! += live[i - 1]!;
     blocks[i]! += blocks[i - 1]!;

@@ -38,6 +38,6 @@ export function refined(coarse: Timeline, detail: Timeline): Timeline {
     blocks: joined("blocks"),
     allocations: joined("allocations"),
     allocated: joined("allocated"),
-    frees: joined("frees"),
+    frees: coarse.frees.length > 0 ? joined("frees") : coarse.frees,
   };
 }

@@ -3,10 +3,10 @@
 // take what is live at an instant for what is live at the peak.
 
 import type { Trace } from "./contract";
-import { durationText } from "./format";
+import { bytesText, durationText } from "./format";
 import { cutTime, metricWords } from "./page";
 import { shown } from "./safe_text";
-import type { State } from "./state";
+import { type State, isFiltered } from "./state";
 
 type Times = Pick<State, "metric" | "from" | "to">;
 
@@ -36,6 +36,19 @@ export function rangeWords(trace: Trace, state: Pick<State, "from" | "to">): str
 // What is put behind a heading while a part of the time is looked at.
 export function ofTime(trace: Trace, state: Pick<State, "from" | "to">): string {
   return isWholeTime(state) ? "" : `, ${rangeWords(trace, state)}`;
+}
+
+// What is live counts what processes never freed that have ended: the curve of what runs does not. Nothing
+// if there are none.
+export function leftByEnded(trace: Trace, state: State): string {
+  if (state.metric !== "live" || state.process) return "";
+  const last = Math.max(0, ...trace.processes.map((p) => p.end_ns ?? Infinity));
+  const until = Math.min(cutTime(trace, state.to ?? 1000), last);
+  const ended = trace.processes.filter((p) => (p.end_ns ?? Infinity) < until && p.live_bytes);
+  const bytes = ended.reduce((sum, p) => sum + (p.live_bytes ?? 0), 0);
+  if (bytes === 0) return "";
+  const part = isFiltered(state) ? "some of it may have been" : `${bytesText(bytes)} of it were`;
+  return `; ${part} left by processes that had ended by then, and are gone from the curve`;
 }
 
 // A metric with the time that it is of.

@@ -30,6 +30,7 @@ function timeline(time: number[], values: number[]): Timeline {
 const coarse = timeline([0, 10, 20, 30, 40], [1, 2, 3, 4]);
 
 test("finer slices take the place of the coarse ones that they are in", () => {
+  assert.equal(refined({ ...coarse, frees: new Float64Array() }, timeline([10, 15, 20], [20, 21])).frees.length, 0);
   const found = refined(coarse, timeline([10, 15, 20, 25, 30], [20, 21, 30, 31]));
   assert.deepEqual([...found.time], [0, 10, 15, 20, 25, 30, 40]);
   assert.deepEqual([...found.live_max], [1, 20, 21, 30, 31, 4]);

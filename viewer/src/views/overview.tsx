@@ -233,12 +233,15 @@ function About() {
     : trace.started_unix_ns
       ? new Date(trace.started_unix_ns / 1e6).toISOString()
       : null;
+  // An exec goes on under the same pid; its last image has the end.
+  const ended = trace.processes.filter((p) => p.pid === trace.processes[0]?.pid).at(-1);
   const facts: [string, string][] = [
     ["Command", shown(trace.command)],
     [
       "Recorded",
       `${durationText(cutTime(trace, 1000))}${started ? `, from ${started.slice(0, 19).replace("T", " ")} UTC` : ""}`,
     ],
+    ...(ended?.end ? [["Ended", `${shown(ended.end)}${ended.end_ns ? ` at ${durationText(ended.end_ns)}` : ""}`] as [string, string]] : []),
     [
       "Stacks",
       `${grouped(trace.stacks ?? 0)}${trace.nodes ? ` in a tree of ${countText(trace.nodes, "node", "nodes")}` : ""}`,

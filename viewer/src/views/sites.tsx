@@ -6,7 +6,7 @@ import { amountText, countText } from "../format";
 import { usePage } from "../page";
 import { filterOf } from "../row_filters";
 import { question } from "../state";
-import { metricColumn, metricTitle } from "../time_words";
+import { leftByEnded, metricColumn, metricTitle } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { Choice, Waiting } from "../widgets/bits";
 import { Nothing } from "../widgets/nothing";
@@ -68,6 +68,7 @@ export function SitesWithPanel({ sites, by, q }: { sites: Sites; by: string; q: 
           {by === "function"
             ? "; functions that hold none of it, nor by what they call, are not listed"
             : `; ${by}s with none of it are not listed`}
+          {leftByEnded(trace, state)}
         </p>
         <SiteTable
           sites={sites}

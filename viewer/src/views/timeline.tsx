@@ -139,13 +139,13 @@ function Charts({ timeline: coarse, detail }: { timeline: Timeline; detail: Time
       calls: [
         // One as an area and one as a line: two lines would lie on each other.
         {
-          label: "Allocations a second",
+          label: frees.length > 0 ? "Allocations a second" : "Allocations a second (frees of such blocks are not known)",
           values: allocations,
           stroke: mixed(p.series[2]!, p.panel, 0.55),
           fill: mixed(p.series[2]!, p.panel, 0.55),
           width: 0,
         },
-        { label: "Frees a second", values: frees, stroke: p.series[5]!, width: 1.25 },
+        ...(frees.length > 0 ? [{ label: "Frees a second", values: frees, stroke: p.series[5]!, width: 1.25 }] : []),
       ] as Curve[],
       bytes: [
         { label: "Bytes allocated a second", values: perSecond(timeline.allocated), stroke: p.series[7]!, width: 1 },
