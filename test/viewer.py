@@ -222,7 +222,7 @@ def compare_detail(page, words):
         what = f"of the timeline from {first / 10} % to {end / 10} % {words}"
         for name in ("allocations", "allocated") + (("frees",) if "frees" in coarse else ()):
             same(f"{name} {what}", sum(fine[name]), sum(coarse[name][first:end]))
-        for name in ("live", "blocks"):
+        for name in ("live", "blocks", "running_blocks"):
             same(f"{name} {what}", fine[name][-1], coarse[name][end - 1])
         if not words:
             same(f"the peak {what}", max(fine["live_max"]), max(coarse["live_max"][first:end]))

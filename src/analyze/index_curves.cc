@@ -150,6 +150,7 @@ std::vector<WholeSlice> whole_curve(const Index& index, const trace::Tables& tab
     slices[i].live_blocks += slices[i - 1].live_blocks;
     slices[i].live_bytes += slices[i - 1].live_bytes;
   }
+  for (WholeSlice& slice : slices) slice.running_blocks = slice.live_blocks;
   for (uint32_t step = 0; step < IndexTimes::kSteps; ++step) {
     uint64_t& most = slices[slice_of(step)].live_max;
     most = std::max(most, facts.steps[step].peak_bytes);
@@ -165,7 +166,7 @@ std::vector<WholeSlice> whole_curve(const Index& index, const trace::Tables& tab
   const std::vector<uint32_t> ends = ends_of_images(index, tables);
   for (size_t i = 0; i < ends.size(); ++i) {
     for (uint32_t slice = ends[i]; slice < kSlices; ++slice)
-      slices[slice].live_blocks -= left_blocks[i];
+      slices[slice].running_blocks -= left_blocks[i];
     if (facts.images[i].ended == IndexFacts::kNever) continue;
     uint32_t noticed = slice_of(facts.images[i].ended);
     for (uint32_t slice = noticed; slice < std::min(ends[i], kSlices); ++slice) {

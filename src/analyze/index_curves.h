@@ -40,8 +40,9 @@ uint32_t slice_of(uint32_t step);
 std::pair<uint32_t, uint32_t> steps_of_slices(uint32_t first, uint32_t end);
 
 // Of all cells and processes, which takes no look at the blocks.
-struct WholeSlice : SliceFlow {  // Its live_blocks are those of the processes that run ...
-  uint64_t live_max = 0;         // ... as is its highest moment.
+struct WholeSlice : SliceFlow {
+  // Of the processes that run: the highest moment in it, and the blocks at its end.
+  uint64_t live_max = 0, running_blocks = 0;
 };
 std::vector<WholeSlice> whole_curve(const Index& index, const trace::Tables& tables);
 

@@ -23,7 +23,8 @@ void WindowCurve::go_to_slice(uint32_t slice) {
   while (now_ < static_cast<int64_t>(slice)) {
     if (now_ >= 0) {
       slices_[static_cast<size_t>(now_)].live_bytes = bytes_;
-      slices_[static_cast<size_t>(now_)].live_blocks = wants_ ? blocks_ : running_blocks_;
+      slices_[static_cast<size_t>(now_)].live_blocks = blocks_;
+      slices_[static_cast<size_t>(now_)].running_blocks = wants_ ? blocks_ : running_blocks_;
     }
     slices_[static_cast<size_t>(++now_)].live_max = wants_ ? bytes_ : running_;
   }
@@ -123,7 +124,8 @@ const std::vector<WholeSlice>& WindowCurve::finish() {
   end_until(to_);
   go_to_slice(static_cast<uint32_t>(slices_.size() - 1));
   slices_.back().live_bytes = bytes_;
-  slices_.back().live_blocks = wants_ ? blocks_ : running_blocks_;
+  slices_.back().live_blocks = blocks_;
+  slices_.back().running_blocks = wants_ ? blocks_ : running_blocks_;
   return slices_;
 }
 

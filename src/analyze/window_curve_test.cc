@@ -79,10 +79,11 @@ TEST(WindowCurve, WhatTheLastProcessLeavesStaysAndThatOfOthersGoes) {
   EXPECT_EQ(slices[1].live_max, 1300u);
   EXPECT_EQ(slices[2].live_max, 301u);
   EXPECT_EQ(slices[3].live_max, 301u);
-  EXPECT_EQ(slices[0].live_blocks, 1u);
-  EXPECT_EQ(slices[1].live_blocks, 1u);
-  EXPECT_EQ(slices[2].live_blocks, 2u);
-  EXPECT_EQ(slices[3].live_blocks, 2u);
+  EXPECT_EQ(slices[0].running_blocks, 1u);
+  EXPECT_EQ(slices[1].running_blocks, 1u);
+  EXPECT_EQ(slices[2].running_blocks, 2u);
+  EXPECT_EQ(slices[3].running_blocks, 2u);
+  EXPECT_EQ(slices[3].live_blocks, 3u);
 }
 
 // Whatever the slices, they add up to what happened, and the highest of all is the heap's peak.

@@ -21,6 +21,7 @@ inline void add_slices(const std::vector<analyze::WholeSlice>& slices, bool has_
   add("live", &analyze::WholeSlice::live_bytes);
   add("live_max", &analyze::WholeSlice::live_max);
   add("blocks", &analyze::WholeSlice::live_blocks);
+  add("running_blocks", &analyze::WholeSlice::running_blocks);
   add("allocations", &analyze::WholeSlice::allocations);
   add("allocated", &analyze::WholeSlice::allocated_bytes);
   if (has_frees) add("frees", &analyze::WholeSlice::frees);

@@ -204,7 +204,7 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
   } else {
     uint64_t before = 0;  // Of a part, only what was there at the ends of slices is known.
     for (const analyze::SliceFlow& slice : curves->all) {
-      slices.push_back({slice, std::max(before, slice.live_bytes)});
+      slices.push_back({slice, std::max(before, slice.live_bytes), slice.live_blocks});
       before = slice.live_bytes;
     }
   }

@@ -116,6 +116,7 @@ export interface Timeline {
   live_max: Float64Array;
   live: Float64Array;
   blocks: Float64Array;
+  running_blocks: Float64Array; // Without what ended processes have left, as live_max is.
   allocations: Float64Array;
   allocated: Float64Array;
   frees: Float64Array; // None: nobody knows of these blocks.

@@ -43,6 +43,7 @@ export function timelineOf(asked: Asked, by: string, trace: Trace): Timeline {
     live_max: live.map((now, i) => Math.max(now, live[i - 1] ?? 0)),
     live,
     blocks,
+    running_blocks: blocks,
     allocations,
     allocated: flow("allocated"),
     frees,

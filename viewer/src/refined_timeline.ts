@@ -16,7 +16,7 @@ export function cutsAround(trace: Trace, window: [number, number] | null): [numb
   return to - from <= fewSlices ? [from, to] : null;
 }
 
-type Series = "live" | "live_max" | "blocks" | "allocations" | "allocated" | "frees";
+type Series = "live" | "live_max" | "blocks" | "running_blocks" | "allocations" | "allocated" | "frees";
 
 // `detail` begins and ends where slices of `coarse` do.
 export function refined(coarse: Timeline, detail: Timeline): Timeline {
@@ -36,6 +36,7 @@ export function refined(coarse: Timeline, detail: Timeline): Timeline {
     live: joined("live"),
     live_max: joined("live_max"),
     blocks: joined("blocks"),
+    running_blocks: joined("running_blocks"),
     allocations: joined("allocations"),
     allocated: joined("allocated"),
     frees: coarse.frees.length > 0 ? joined("frees") : coarse.frees,

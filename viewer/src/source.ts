@@ -82,6 +82,7 @@ export function timelineOf(columns: Columns): c.Timeline {
     live_max: numbers("live_max"),
     live: numbers("live"),
     blocks: numbers("blocks"),
+    running_blocks: numbers("running_blocks"),
     allocations: numbers("allocations"),
     allocated: numbers("allocated"),
     // Of a part of the stacks a slice can have a number below zero that went around.

@@ -15,6 +15,7 @@ function timeline(time: number[], values: number[]): Timeline {
     live: column(),
     live_max: column(),
     blocks: column(),
+    running_blocks: column(),
     allocations: column(),
     allocated: column(),
     frees: column(),

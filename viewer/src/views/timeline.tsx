@@ -150,7 +150,7 @@ function Charts({ timeline: coarse, detail }: { timeline: Timeline; detail: Time
       bytes: [
         { label: "Bytes allocated a second", values: perSecond(timeline.allocated), stroke: p.series[7]!, width: 1 },
       ] as Curve[],
-      blocks: [{ label: "Live blocks", values: timeline.blocks, stroke: p.series[0]!, fill: p.accentFill }] as Curve[],
+      blocks: [{ label: "Live blocks", values: timeline.running_blocks, stroke: p.series[0]!, fill: p.accentFill }] as Curve[],
     };
   }, [timeline, theme]);
   // Of finer slices it is not known.
