@@ -26,14 +26,20 @@ export function BlocksView() {
   const part = state.from !== null || state.to !== null;
   const metric = state.metric === "cpu" || (part && state.metric === "peak") ? "allocated" : state.metric;
   const listQuestion = question({ ...state, metric }, ["before_from", "before_to", "base"]);
-  const sites = useAnswer(`${listQuestion}`, (signal) => source.sites(listQuestion, "site", null, signal));
-  // Until one is chosen, the heaviest that can be shown.
-  const site = state.site ?? heaviest(sites.value, source);
-  // Other blocks are merged again.
-  const which = `${q}|${site}`;
   const [apart, setApart] = useState("");
-  const each = apart === which;
-  const asked = useAnswer(site === null ? null : `${which}|${each}`, (signal) => source.blocks(q, site!, each, signal));
+  // Other blocks are merged again.
+  const which = (site: number | null) => `${q}|${site}`;
+  const useBlocks = (site: number | null) => {
+    const each = apart === which(site);
+    return useAnswer(site === null ? null : `${which(site)}|${each}`, (signal) => source.blocks(q, site!, each, signal));
+  };
+  // A site that is chosen is asked about before the list of all. Until one is, it is the heaviest that can be
+  // shown.
+  const chosen = useBlocks(state.site);
+  const sites = useAnswer(`${listQuestion}`, (signal) => source.sites(listQuestion, "site", null, signal));
+  const site = state.site ?? heaviest(sites.value, source);
+  const first = useBlocks(state.site === null ? site : null);
+  const asked = state.site === null ? first : chosen;
   const row = sites.value && site !== null ? sites.value.id.indexOf(site) : -1;
   return (
     <div class="view">
@@ -60,7 +66,7 @@ export function BlocksView() {
             blocks.blocks === 0 ? (
               <p class="sentence">No block of this site is left by these filters.</p>
             ) : (
-              <Bars blocks={blocks}>{blocks.coarse && <Alike asked={each} onApart={() => setApart(which)} />}</Bars>
+              <Bars blocks={blocks}>{blocks.coarse && <Alike asked={apart === which(site)} onApart={() => setApart(which(site))} />}</Bars>
             )
           }
         </Waiting>
