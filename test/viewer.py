@@ -217,7 +217,7 @@ def compare_detail(page, words):
     """A part of the timeline in finer slices adds up to that part, with the same ends and the same peak."""
     words = {word: value for word, value in words.items() if word not in ("metric", "from", "to")}
     _, coarse = page.columns("api/timeline", words)
-    for first, end in ((0, 1000), (200, 300), (417, 419), (990, 1000)):
+    for first, end in ((0, 1000), (200, 300), (417, 419), *((k, k + 10) for k in range(0, 1000, 90))):
         _, fine = page.columns("api/detail", {**words, "from": f"{first / 10}%", "to": f"{end / 10}%"})
         what = f"of the timeline from {first / 10} % to {end / 10} % {words}"
         for name in ("allocations", "allocated") + (("frees",) if "frees" in coarse else ()):

@@ -38,7 +38,8 @@ struct IndexFacts {
   struct Image {
     int pid = 0;
     uint32_t announced = kNever;  // The step that it was told of in.
-    uint32_t ended = kNever;
+    uint32_t ended = kNever;      // That of the last event before its end was told of.
+    uint32_t gone = kNever;       // That of the end itself; kNever: it was the last that ran.
     // Whether it ended before the highest moment of that step: of all processes, of its own.
     bool before_peak = false, before_own_peak = false;
     uint64_t last_tick = 0;  // Heap::last_tick() when it ended.

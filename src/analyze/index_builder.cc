@@ -92,7 +92,14 @@ void IndexBuilder::image_started(const trace::Image& image) {
   ImageState& state = state_of(image.id);
   IndexFacts::Image& facts = facts_.images[raw(image.id) - 1];
   facts.pid = image.pid;
-  if (facts.announced == IndexFacts::kNever) facts.announced = step_;
+  if (facts.announced == IndexFacts::kNever) {
+    facts.announced = step_;
+    ++running_images_;
+    if (last_to_run_) {
+      facts_.images[last_to_run_->image].gone = last_to_run_->end_step;
+      last_to_run_.reset();
+    }
+  }
   auto [process, fresh] =
       process_of_pid_.try_emplace(image.pid, static_cast<uint32_t>(processes_.size()));
   if (fresh) {
@@ -191,12 +198,18 @@ void IndexBuilder::image_ended(const trace::Image& image) {
   heap_.image_ended(image);
   if (facts.announced == IndexFacts::kNever || std::exchange(state.ended, true)) return;
   // Events may follow that are before its end: a window that ends between does not know of it.
-  if (uint32_t step = image.end_tick ? facts_.times.step_of(*image.end_tick) : 0; step > high_) {
-    high_ = step;
+  uint32_t end_step = image.end_tick ? facts_.times.step_of(*image.end_tick) : 0;
+  if (end_step > high_) {
+    high_ = end_step;
     low_tick_ = facts_.times.begin_of(high_);
   }
+  end_step = std::max(end_step, step_);
   touch(state, image.id);
   facts.ended = step_;
+  if (--running_images_ > 0)
+    facts.gone = end_step;
+  else
+    last_to_run_ = {raw(image.id) - 1, end_step};
   facts.last_tick = facts_.last_tick;
   ended_images_.push_back(raw(image.id));
   all_.bytes -= state.live_bytes;

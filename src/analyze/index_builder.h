@@ -173,6 +173,12 @@ class IndexBuilder : public trace::Listener {
   std::unordered_map<int, uint32_t> process_of_pid_;
   std::vector<ImageState> images_;  // By id.
   std::vector<uint32_t> touched_images_, touched_processes_, ended_images_;
+  uint32_t running_images_ = 0;
+  struct LastToRun {
+    uint32_t image;  // From 0.
+    uint32_t end_step;
+  };
+  std::optional<LastToRun> last_to_run_;  // What it leaves stays, unless another one follows.
 
   std::vector<IndexCell> cells_;
   std::vector<uint32_t> usual_sizes_;  // Beside cells_.

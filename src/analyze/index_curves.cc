@@ -135,7 +135,7 @@ bool find_curves(const Index& index, const IndexSums::Rows& groups, IndexCurves*
   return true;
 }
 
-std::vector<WholeSlice> whole_curve(const Index& index, const trace::Tables& tables) {
+std::vector<WholeSlice> whole_curve(const Index& index) {
   std::vector<WholeSlice> slices(kSlices);
   const IndexFacts& facts = index.facts();
   for (const IndexFacts::ImageStep& here : facts.image_steps) {
@@ -155,23 +155,23 @@ std::vector<WholeSlice> whole_curve(const Index& index, const trace::Tables& tab
     uint64_t& most = slices[slice_of(step)].live_max;
     most = std::max(most, facts.steps[step].peak_bytes);
   }
-  // The steps tell of processes until their ends were noticed. That is before an end if nothing
-  // happened in between: then what the process has left is there until the end itself.
+  // The steps tell of processes until their ends are told of. Where nothing happens before the end
+  // itself, that is before it: what the process has left is there until then.
   std::vector<uint64_t> left(facts.images.size()), left_blocks(facts.images.size());
   for (const IndexFacts::ImageStep& here : facts.image_steps) {
     left[raw(here.image) - 1] += here.change.live_bytes;
     left_blocks[raw(here.image) - 1] += here.change.live_blocks;
   }
   std::vector<uint64_t> through(kSlices), at_end(kSlices);  // More than the steps tell.
-  const std::vector<uint32_t> ends = ends_of_images(index, tables);
+  const std::vector<uint32_t> ends = ends_of_images(index);
   for (size_t i = 0; i < ends.size(); ++i) {
     for (uint32_t slice = ends[i]; slice < kSlices; ++slice)
       slices[slice].running_blocks -= left_blocks[i];
     if (facts.images[i].ended == IndexFacts::kNever) continue;
-    uint32_t noticed = slice_of(facts.images[i].ended);
-    for (uint32_t slice = noticed; slice < std::min(ends[i], kSlices); ++slice) {
+    uint32_t told = slice_of(facts.images[i].ended);
+    for (uint32_t slice = told; slice < ends[i]; ++slice) {
       at_end[slice] += left[i];
-      if (slice > noticed) through[slice] += left[i];
+      if (slice > told) through[slice] += left[i];
     }
   }
   uint64_t before = 0;
@@ -183,18 +183,10 @@ std::vector<WholeSlice> whole_curve(const Index& index, const trace::Tables& tab
   return slices;
 }
 
-std::vector<uint32_t> ends_of_images(const Index& index, const trace::Tables& tables) {
-  const IndexFacts& facts = index.facts();
-  std::vector<uint32_t> slices(facts.images.size(), kSlices);
-  uint32_t last_end = 0;
-  for (const IndexFacts::Image& image : facts.images)
-    if (image.announced != IndexFacts::kNever) last_end = std::max(last_end, image.ended);
-  for (size_t i = 0; i < std::min(slices.size(), tables.images.size()); ++i) {
-    uint32_t noticed = facts.images[i].ended;
-    if (noticed == IndexFacts::kNever || noticed == last_end) continue;
-    std::optional<uint64_t> tick = tables.images[i].end_tick;
-    slices[i] = slice_of(std::max(noticed, tick ? facts.times.step_of(*tick) : 0));
-  }
+std::vector<uint32_t> ends_of_images(const Index& index) {
+  std::vector<uint32_t> slices;
+  for (const IndexFacts::Image& image : index.facts().images)
+    slices.push_back(image.gone == IndexFacts::kNever ? kSlices : slice_of(image.gone));
   return slices;
 }
 

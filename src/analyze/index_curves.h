@@ -44,10 +44,10 @@ struct WholeSlice : SliceFlow {
   // Of the processes that run: the highest moment in it, and the blocks at its end.
   uint64_t live_max = 0, running_blocks = 0;
 };
-std::vector<WholeSlice> whole_curve(const Index& index, const trace::Tables& tables);
+std::vector<WholeSlice> whole_curve(const Index& index);
 
 // By image id - 1, the slice in which it ended: what it left is gone with it. kSlices: it stays to
-// the end, as what the last ones leave does, since that is what somebody looks for there.
-std::vector<uint32_t> ends_of_images(const Index& index, const trace::Tables& tables);
+// the end, as what the last one leaves does, since that is what somebody looks for there.
+std::vector<uint32_t> ends_of_images(const Index& index);
 
 }  // namespace malloscope::analyze

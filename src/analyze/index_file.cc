@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'I', 'X'};
-constexpr uint32_t kVersion = 11;
+constexpr uint32_t kVersion = 12;
 constexpr const char kSuffix[] = ".index";
 constexpr uint32_t kGroups = IndexTimes::kSteps / IndexTimes::kGroupSteps + 1;
 constexpr size_t kLives = size_t{IndexTimes::kSteps} * kReaches;
@@ -182,8 +182,8 @@ void visit(IndexFacts::Step& step, V& v) {
 }
 template <typename V>
 void visit(IndexFacts::Image& image, V& v) {
-  v(image.pid), v(image.announced), v(image.ended), v(image.before_peak), v(image.before_own_peak);
-  v(image.last_tick), v(image.is_odd);
+  v(image.pid), v(image.announced), v(image.ended), v(image.gone), v(image.before_peak);
+  v(image.before_own_peak), v(image.last_tick), v(image.is_odd);
 }
 template <typename V>
 void visit(IndexFacts::ImageStep& here, V& v) {

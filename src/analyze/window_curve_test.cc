@@ -86,6 +86,27 @@ TEST(WindowCurve, WhatTheLastProcessLeavesStaysAndThatOfOthersGoes) {
   EXPECT_EQ(slices[3].live_blocks, 3u);
 }
 
+// What was told of as the last thing is there until it ends, or the window does.
+TEST(WindowCurve, KeepsWhatAProcessHasUntilItsEnd) {
+  for (uint64_t end : {80, 120}) {
+    WindowCurve curve(0, 100, 4, {}, {end, std::nullopt});
+    Events events(&curve);
+    trace::Image other = events.image;
+    other.id = ImageId{2};
+    events.heap.image_started(other);
+    events.call(wire::Kind::kAlloc, 10, 0x10, 1000);
+    trace::Image first;
+    first.id = ImageId{1};
+    first.end_tick = end;
+    events.heap.image_ended(first);
+    events.heap.finish();
+    const std::vector<WholeSlice>& slices = curve.finish();
+    EXPECT_EQ(slices[2].running_blocks, 1u);
+    EXPECT_EQ(slices[3].live_max, 1000u);
+    EXPECT_EQ(slices[3].running_blocks, end == 80 ? 0u : 1u);
+  }
+}
+
 // Whatever the slices, they add up to what happened, and the highest of all is the heap's peak.
 TEST(WindowCurve, AddsUp) {
   std::mt19937 random(7);

@@ -108,6 +108,7 @@ class Collector {
 
   void pass() {
     uint64_t tick = session_.tick_now();
+    images_.adopt_children();
     drain_.pass(tick);
     shared_.control().passes.fetch_add(1, std::memory_order_relaxed);
     images_.note_peak_rss();

@@ -43,6 +43,7 @@ void Drain::pass(uint64_t limit_tick) {
   for (uint32_t number = 0; number < wire::kLanes; ++number)
     if (shared_.lane(number).owner.load(std::memory_order_acquire) != 0) read_ahead(number);
   flush(limit_tick);
+  earliest_ = std::max(earliest_, limit_tick);
 }
 
 void Drain::meet_lane(uint32_t number, DrainedImage* image) {
@@ -190,6 +191,7 @@ void Drain::read_ahead(uint32_t number) {
 uint32_t Drain::read_words(Lane& lane, DrainedImage& image, const uint64_t* words, uint32_t at,
                            uint32_t end, uint64_t limit_tick) {
   using namespace wire;
+  const uint32_t begin = at;
   while (at < end) {
     uint64_t word = __atomic_load_n(&words[at], __ATOMIC_RELAXED);
     uint64_t tag = word_tag(word);
@@ -222,7 +224,8 @@ uint32_t Drain::read_words(Lane& lane, DrainedImage& image, const uint64_t* word
     }
     uint64_t tick = lane.tick + word_ticks(word);
     if (tick >= limit_tick) return at;
-    open_run(lane, image, lane.tick);
+    open_run(lane, image);
+    uint64_t when = told(tick);
     uint64_t address = word_address(word);
     if (tag == kTagAlloc || tag == kTagReallocEnd) {
       if (at + 2 > end) {
@@ -231,20 +234,20 @@ uint32_t Drain::read_words(Lane& lane, DrainedImage& image, const uint64_t* word
       }
       uint64_t block = __atomic_load_n(&words[at + 1], __ATOMIC_RELAXED);
       Op op = block_op(block);
-      if (op > Op::kNewArrayAligned || !put_alignment(lane, Kind::kAlloc, op, tick)) {
+      if (op > Op::kNewArrayAligned || !put_alignment(lane, Kind::kAlloc, op, when)) {
         lane.garbled = true;
         return end;
       }
       uint8_t code = tag == kTagAlloc ? static_cast<uint8_t>(op) : code_of(Kind::kReallocEnd, op);
-      encoder_.block(code, tick, address, block_size(block), raw(block_stack(block)));
+      encoder_.block(code, when, address, block_size(block), raw(block_stack(block)));
       events_ += tag == kTagAlloc;
       at += 2;
     } else if (tag <= kTagLastFree) {
       uint8_t code = tag == kTagReallocBegin
                          ? kCodeReallocBegin
                          : static_cast<uint8_t>(kCodeFirstFree + tag - kTagFirstFree);
-      if (tag != kTagReallocBegin) put_free_stack(lane, tick);
-      encoder_.release(code, tick, address);
+      if (tag != kTagReallocBegin) put_free_stack(lane, when);
+      encoder_.release(code, when, address);
       ++events_;
       at += 1;
     } else {
@@ -253,15 +256,15 @@ uint32_t Drain::read_words(Lane& lane, DrainedImage& image, const uint64_t* word
     }
     lane.tick = tick;
   }
-  if (lane.tick > image.last_tick) image.last_tick = lane.tick;
+  if (at > begin) image.last_tick = std::max(image.last_tick, told(lane.tick));
   return at;
 }
 
 // For an event, and what may have to be said of it before.
-void Drain::open_run(Lane& lane, DrainedImage& image, uint64_t tick) {
+void Drain::open_run(Lane& lane, DrainedImage& image) {
   if (encoder_.events() + 2 > wire::kMaxChunkEvents) write_events();
   if (run_open_) return;
-  encoder_.start_run(image.id, lane.thread, tick);
+  encoder_.start_run(image.id, lane.thread, told(lane.tick));
   run_open_ = true;
 }
 
@@ -285,7 +288,7 @@ bool Drain::put_alignment(Lane& lane, wire::Kind kind, wire::Op op, uint64_t tic
 // As a record, and as an event that tells where among the thread's calls it was.
 void Drain::put_mark(Lane& lane, DrainedImage& image, uint64_t tick, wire::MarkKind kind,
                      std::string_view name) {
-  open_run(lane, image, tick);
+  open_run(lane, image);
   encoder_.mark(tick, ++image.marks);
   wire::MarkRecord record = {raw(image.id), raw(lane.thread), tick, static_cast<uint64_t>(kind),
                              std::string(name)};
@@ -323,14 +326,15 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
       if (kind > Kind::kReallocEnd || (makes_block && op > Op::kNewArrayAligned) ||
           (kind == Kind::kFree && (op < Op::kFree || op > Op::kDeleteArrayAligned)))
         return false;
-      open_run(lane, image, tick);
-      if (!put_alignment(lane, kind, op, tick)) return false;
-      if (kind == Kind::kFree) put_free_stack(lane, tick);
+      open_run(lane, image);
+      uint64_t when = told(tick);
+      if (!put_alignment(lane, kind, op, when)) return false;
+      if (kind == Kind::kFree) put_free_stack(lane, when);
       if (makes_block)
-        encoder_.block(code_of(kind, op), tick, words[2], words[3],
+        encoder_.block(code_of(kind, op), when, words[2], words[3],
                        static_cast<uint32_t>(words[4]));
       else
-        encoder_.release(code_of(kind, op), tick, words[2]);
+        encoder_.release(code_of(kind, op), when, words[2]);
       events_ += kind != Kind::kReallocEnd;
       lane.tick = tick;
       return true;
@@ -340,12 +344,12 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
       lane.free_stack = StackId{static_cast<uint32_t>(payload)};
       return true;
     case kCallCycles:
-      open_run(lane, image, lane.tick);
-      encoder_.call_time(lane.tick, payload);
+      open_run(lane, image);
+      encoder_.call_time(told(lane.tick), payload);
       return true;
     case kPassedOver:
-      open_run(lane, image, lane.tick);
-      encoder_.passed(lane.tick);
+      open_run(lane, image);
+      encoder_.passed(told(lane.tick));
       return true;
     case kAlignment:
       if (payload == 0 || payload > kMaxAlignmentLog2) return false;
@@ -359,8 +363,8 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
         *stop = true;
         return true;
       }
-      MappingRecord record = {raw(image.id), raw(lane.thread), tick,     op,      payload >> 8,
-                              words[2],      words[3],         words[5], words[4]};
+      MappingRecord record = {raw(image.id), raw(lane.thread), told(tick), op,      payload >> 8,
+                              words[2],      words[3],         words[5],   words[4]};
       pack(record, &mappings_);
       lane.tick = tick;
       return true;
@@ -374,7 +378,7 @@ bool Drain::read_extended(Lane& lane, DrainedImage& image, const uint64_t* share
         *stop = true;
         return true;
       }
-      put_mark(lane, image, tick, static_cast<MarkKind>(kind),
+      put_mark(lane, image, told(tick), static_cast<MarkKind>(kind),
                {reinterpret_cast<const char*>(words + 2), bytes});
       lane.tick = tick;
       return true;

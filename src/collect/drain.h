@@ -49,7 +49,10 @@ class Drain {
   void add_image(uint32_t slot, std::unique_ptr<DrainedImage> image);
   DrainedImage* image(uint32_t slot) { return images_[slot].get(); }
 
-  // Writes every event stamped before `limit_tick`, from every lane.
+  // Writes every event stamped before `limit_tick`, from every lane. What was stamped before the
+  // limit of the pass before, but committed after it, is told to have happened at that: its thread
+  // was interrupted in between, or it is one that does not look at the clock for each event. So all
+  // that a pass writes is later than what was written before.
   void pass(uint64_t limit_tick);
 
   // Writes all that an image left behind, and gives back its lanes and segments. To be
@@ -102,7 +105,9 @@ class Drain {
                       uint32_t to, uint64_t limit_tick);
   bool read_extended(Lane& lane, DrainedImage& image, const uint64_t* words, uint32_t count,
                      uint64_t limit_tick, bool* stop);
-  void open_run(Lane& lane, DrainedImage& image, uint64_t tick);
+  // When an event that is stamped so is told to have happened.
+  uint64_t told(uint64_t tick) const { return std::max(tick, earliest_); }
+  void open_run(Lane& lane, DrainedImage& image);
   void put_free_stack(Lane& lane, uint64_t tick);
   void put_mark(Lane& lane, DrainedImage& image, uint64_t tick, wire::MarkKind kind,
                 std::string_view name);
@@ -123,6 +128,7 @@ class Drain {
   bool run_open_ = false;
   uint64_t events_ = 0;
   uint32_t live_lanes_ = 0;
+  uint64_t earliest_ = 0;  // The limit of the pass before.
 };
 
 }  // namespace malloscope::collect

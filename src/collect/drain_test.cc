@@ -110,6 +110,41 @@ TEST_F(DrainTest, TakesOnlyWhatIsCommittedAndEarlyEnough) {
   EXPECT_EQ(drain_->events(), 10u);
 }
 
+// Its thread was interrupted between stamp and commit, or stamps several events alike.
+TEST_F(DrainTest, TellsOfNothingBeforeThePassThatDidNotSeeIt) {
+  wire::Segment& segment = open_lane(3, 7);
+  uint32_t used = 0;
+  auto put_free = [&](uint64_t ticks) {
+    segment.words[used++] = wire::short_word(wire::kTagFirstFree, 0x1000, ticks);
+    segment.committed.store(used);
+  };
+  auto ticks = [&] {
+    std::vector<uint64_t> found;
+    for (const wire::Event& event : written()) found.push_back(event.tick);
+    return found;
+  };
+  put_free(10);
+  drain_->pass(50);
+  put_free(5);   // At 15.
+  put_free(20);  // At 35.
+  put_free(30);  // At 65.
+  drain_->pass(100);
+  EXPECT_EQ(ticks(), (std::vector<uint64_t>{10, 50, 50, 65}));
+  drain_->pass(200);
+  put_free(5);  // At 70.
+  std::unique_ptr<DrainedImage> image = drain_->take_out(0);
+  EXPECT_EQ(ticks().back(), 200u);
+  EXPECT_EQ(image->last_tick, 200u);
+}
+
+TEST_F(DrainTest, KnowsWhenAnImageWasLastHeardOf) {
+  wire::Segment& segment = open_lane(3, 7);
+  segment.words[0] = wire::short_word(wire::kTagFirstFree, 0x1000, 10);
+  segment.committed.store(1);
+  drain_->pass(50);
+  EXPECT_EQ(drain_->take_out(0)->last_tick, 10u);
+}
+
 // An event may name a stack that another thread has defined since its own lane was read.
 TEST_F(DrainTest, TakesDefinitionsThatComeAfterItsTimeButOnce) {
   wire::Segment& segment = open_lane(3, 7);

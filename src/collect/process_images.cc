@@ -290,6 +290,7 @@ void ProcessImages::end_image(size_t index, uint64_t tick) {
   // In the same epoch as all that came before in other processes: a child frees what its
   // parent has allocated.
   uint64_t pass_tick = session_.tick_now();
+  adopt_children();
   drain_.pass(pass_tick);
   std::unique_ptr<DrainedImage> drained = drain_.take_out(image.slot);
   image.end.end_tick = std::max(tick, drained->last_tick);

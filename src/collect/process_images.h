@@ -43,6 +43,9 @@ class ProcessImages {
 
   // All that have connected, and the children that have been forked.
   void welcome_newcomers();
+  // Those that have been forked alone: whoever reads all events up to some moment asks for them
+  // after it, or what the youngest have done would be told of behind what came later elsewhere.
+  void adopt_children();
   // One that has connected. The caller closes `fd`.
   void welcome(int fd);
 
@@ -106,7 +109,6 @@ class ProcessImages {
     std::vector<std::string> command;
   };
 
-  void adopt_children();
   void adopt_child(uint32_t slot);
   bool wanted(const wire::ImageStartRecord& start) const;
   bool claim(uint32_t slot);

@@ -129,12 +129,11 @@ Explorer::CurvesQuestion layers_of(const Context& context, const Explorer::Quest
   return explorer.ask_curve(question);
 }
 
-void add_curves(const Explorer& explorer, const trace::Tables& tables, const IndexCurves& curves,
-                Layers* layers) {
+void add_curves(const Explorer& explorer, const IndexCurves& curves, Layers* layers) {
   for (size_t i = 0; i < layers->names.size(); ++i)
     layers->live.emplace_back(curves.of(i), curves.of(i) + kSlices);
   // What a process has left is gone with it.
-  const std::vector<uint32_t> ends = analyze::ends_of_images(*explorer.index(), tables);
+  const std::vector<uint32_t> ends = analyze::ends_of_images(*explorer.index());
   for (size_t i = 0; i < layers->images.size(); ++i)
     std::fill(layers->live[i].begin() + ends[layers->images[i]], layers->live[i].end(), 0);
   keep_heaviest(layers);
@@ -196,11 +195,11 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
     if (!curves)
       return fail(
           "the index of this trace is damaged; run malloscope view again, which makes a new one");
-    add_curves(explorer, tables, *curves, &layers);
+    add_curves(explorer, *curves, &layers);
   }
   std::vector<analyze::WholeSlice> slices;
   if (all) {
-    slices = analyze::whole_curve(*explorer.index(), tables);
+    slices = analyze::whole_curve(*explorer.index());
   } else {
     uint64_t before = 0;  // Of a part, only what was there at the ends of slices is known.
     for (const analyze::SliceFlow& slice : curves->all) {
