@@ -33,7 +33,7 @@ BlockFilter block_filter(const Context& context, const Explorer::Question& quest
   BlockFilter filter;
   Explorer& explorer = context.explorer;
   const std::vector<trace::Image>& images = explorer.reading().tables().images;
-  filter.stacks.resize(images.size());
+  for (const trace::Image& image : images) filter.stacks.emplace_back(image.stacks.bound());
   for (size_t row = 0; row < explorer.rows().size(); ++row) {
     if (!counts(row)) continue;
     const Explorer::RowId& id = explorer.rows()[row];

@@ -33,10 +33,12 @@ export function BlocksView() {
     const each = apart === which(site);
     return useAnswer(site === null ? null : `${which(site)}|${each}`, (signal) => source.blocks(q, site!, each, signal));
   };
-  // A site that is chosen is asked about before the list of all. Until one is, it is the heaviest that can be
-  // shown.
+  // The blocks of a site that is chosen come first, then the list of all sites. Until one is chosen, it is the
+  // heaviest that can be shown.
   const chosen = useBlocks(state.site);
-  const sites = useAnswer(`${listQuestion}`, (signal) => source.sites(listQuestion, "site", null, signal));
+  const listed = useRef<string | null>(null);
+  if (!chosen.busy) listed.current = `${listQuestion}`;
+  const sites = useAnswer(listed.current, (signal) => source.sites(listQuestion, "site", null, signal));
   const site = state.site ?? heaviest(sites.value, source);
   const first = useBlocks(state.site === null ? site : null);
   const asked = state.site === null ? first : chosen;
