@@ -2,7 +2,8 @@
 // A node of the picture stands for one or more places in the call tree (its members), each with a
 // weight. What is below it in the picture are the members' children, or their parents, put
 // together by function. The heaviest node that is not yet open is opened next until there are as
-// many as wanted; a child is never heavier than its parent, so those are the heaviest of all.
+// many as wanted, what is not opened below each of them counted as one; a child is never heavier
+// than its parent, so those are the heaviest of all.
 
 #include "analyze/flame.h"
 
@@ -44,6 +45,7 @@ struct Member {
 struct Open {
   FlameNode node;
   std::vector<Member> members;
+  size_t undrawn = 0;  // Of its children.
   uint64_t weight() const { return std::max(node.total, node.before); }
 };
 
@@ -179,15 +181,23 @@ class Painter {
     std::priority_queue<uint32_t, std::vector<uint32_t>, decltype(lighter)> next(lighter);
     opens_.push_back(std::move(root));
     next.push(0);
-    size_t drawn = 0;
-    while (!next.empty() && drawn < options_.most) {
+    size_t nodes = 0;  // Drawn ones, and "others" below them.
+    while (!next.empty()) {
       uint32_t at = next.top();
       next.pop();
-      ++drawn;
+      std::vector<Open> below = children_of(&opens_[at]);
+      size_t more = below.empty() ? 1 : 2;
+      if (at != 0) {
+        size_t& undrawn = opens_[opens_[at].node.parent].undrawn;
+        if (undrawn == 1) --more;  // Nothing is left to be one of the others.
+        if (nodes + more > options_.most) break;
+        --undrawn;
+      }
+      nodes += more;
       drawn_.resize(opens_.size());
       drawn_[at] = true;
-      std::vector<Open> below = children_of(&opens_[at]);
       opens_[at].members = {};
+      opens_[at].undrawn = below.size();
       for (Open& child : below) {
         child.node.parent = at;
         opens_.push_back(std::move(child));

@@ -54,7 +54,7 @@ struct FlameOptions {
   uint32_t root = FunctionTree::kRoot;  // kInwards: only below this node.
   // kOutwards, kCallees, kCallers: only below the node that this way from the root leads to.
   std::vector<SymbolId> way;
-  size_t most = 50'000;
+  size_t most = 50'000;  // Others included; but the root and what is below it always are.
 };
 
 struct FlameNode {

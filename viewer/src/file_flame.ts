@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heaviest nodes of a tree, as many as can be drawn; src/analyze/flame.cc tells how and why. A node of
 // the picture stands for places in the tree (its members), each with a weight; below it are the members'
-// children, or their parents, put together by function. The heaviest that is not yet open is opened next.
+// children, or their parents, put together by function. The heaviest that is not yet open is opened next, as
+// long as there is room for it and for what is left below it.
 // What the file has folded already is never opened: it is "others" wherever it is met. There may be some
 // hundred thousand nodes and members, so they lie in columns.
 
@@ -45,6 +46,7 @@ class Opens {
   member = new Int32Array(room); // The last of its members, -1: none.
   firstChild = new Uint32Array(room);
   endChild = new Uint32Array(room);
+  undrawn = new Uint32Array(room); // Of its children.
   total = new Float64Array(room);
   before = new Float64Array(room);
   self = new Float64Array(room);
@@ -68,7 +70,7 @@ class Opens {
   private grow(): void {
     this.kind = doubled(this.kind, new Uint8Array(2 * this.count));
     this.drawn = doubled(this.drawn, new Uint8Array(2 * this.count));
-    for (const key of ["symbol", "id", "parent", "stacks", "firstChild", "endChild"] as const)
+    for (const key of ["symbol", "id", "parent", "stacks", "firstChild", "endChild", "undrawn"] as const)
       this[key] = doubled(this[key], new Uint32Array(2 * this.count));
     this.member = doubled(this.member, new Int32Array(2 * this.count));
     for (const key of ["total", "before", "self"] as const)
@@ -265,10 +267,20 @@ class Painter {
     const most = this.shape.most ?? 50_000;
     const next = new Heap(opens);
     next.push(root);
-    for (let drawn = 0; drawn < most && next.size > 0; ++drawn) {
+    let nodes = 0; // Drawn ones, and "others" below them.
+    while (next.size > 0) {
       const at = next.pop();
-      opens.drawn[at] = 1;
       if (opens.endChild[at] === 0) this.open(at);
+      opens.undrawn[at] = opens.endChild[at]! - opens.firstChild[at]!;
+      let more = opens.undrawn[at] === 0 ? 1 : 2;
+      if (at !== root) {
+        const above = opens.parent[at]!;
+        if (opens.undrawn[above] === 1) --more; // Nothing is left to be one of the others.
+        if (nodes + more > most) break;
+        --opens.undrawn[above]!;
+      }
+      nodes += more;
+      opens.drawn[at] = 1;
       for (let child = opens.firstChild[at]!; child < opens.endChild[at]!; ++child)
         if (opens.kind[child] !== kOthers) next.push(child);
     }
