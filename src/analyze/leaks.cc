@@ -147,8 +147,9 @@ std::string headline(const Leaks& leaks, const std::vector<Pattern>& within) {
   if (leaks.total.blocks == 0) return text;
   text += " " + bytes_text(leaks.total.bytes);
   if (leaks.growing.unique > 0)
-    text += fmt::format(", of which {} in {} that {} growing", bytes_text(leaks.growing.bytes),
-                        grouped(leaks.growing.unique), leaks.growing.unique == 1 ? "is" : "are");
+    text += fmt::format(", of which {} in {} {} growing", bytes_text(leaks.growing.bytes),
+                        grouped(leaks.growing.unique),
+                        leaks.growing.unique == 1 ? "stack that is" : "stacks that are");
   return text + ".";
 }
 

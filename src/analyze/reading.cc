@@ -245,7 +245,7 @@ Reading::Range Reading::range() const {
 
 uint64_t Reading::end_tick() const {
   if (tables_.end_tick) return *tables_.end_tick;
-  uint64_t tick = accounts_->last_tick();
+  uint64_t tick = std::max(accounts_->last_tick(), tables_.epoch_tick);
   for (const trace::Image& image : tables_.images) {
     tick = std::max(tick, image.end_tick.value_or(0));
     if (!image.rss.empty()) tick = std::max(tick, image.rss.back().tick);

@@ -148,7 +148,7 @@ class ThreadsView : public View, public HeapObserver {
                      {"freed_by_others", "by others", Kind::kCount},
                      {"pid", "", Kind::kCount, false},
                      {"thread", "thread", Kind::kText},
-                     {"frame", "allocates most in", Kind::kFrame, true, true}};
+                     {"frame", "most calls in", Kind::kFrame, true, true}};
     for (const auto& [key, line] : lines) {
       const trace::Image& image = reading->tables().image(key.first);
       TableRow row;

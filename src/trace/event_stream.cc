@@ -136,7 +136,7 @@ class Stream {
       case ChunkType::kEnd:
         return take_end(in);
       case ChunkType::kEpochEnd:
-        epoch_tick_ = chunk.last_tick;
+        tables_.epoch_tick = chunk.last_tick;
         return true;
       case ChunkType::kIndex:
         return true;
@@ -379,7 +379,7 @@ class Stream {
   const Chunk* show_epoch() {
     define_stacks();
     for (; announced_ < unannounced_.size() &&
-           announcement_of(*unannounced_[announced_]) <= epoch_tick_;
+           announcement_of(*unannounced_[announced_]) <= tables_.epoch_tick;
          ++announced_)
       listener_->image_started(*unannounced_[announced_]);
     std::stable_sort(mappings_.begin(), mappings_.end(),
@@ -486,7 +486,6 @@ class Stream {
   std::vector<std::unique_ptr<Decoded>> decoded_;
   uint64_t epoch_events_ = 0;
   std::vector<wire::Event> mappings_;
-  uint64_t epoch_tick_ = 0;
   uint64_t cpu_ns_ = 0;  // Of all samples.
   uint64_t name_bytes_ = 0;
 };
@@ -499,11 +498,16 @@ Result<Overview> overview(const std::string& path) {
   Overview found;
   found.bytes = reader->bytes();
   Chunk chunk = {};
+  uint64_t events_tick = 0;  // They are shown once their epoch has ended.
   for (;;) {
     auto next = reader->skip(&chunk);
     if (!next) return std::unexpected(next.error());
     if (*next != Next::kChunk) break;
-    found.end_tick = std::max(found.end_tick, chunk.last_tick);
+    if (chunk.type == ChunkType::kEvents)
+      events_tick = std::max(events_tick, chunk.last_tick);
+    else
+      found.end_tick = std::max(found.end_tick, chunk.last_tick);
+    if (chunk.type == ChunkType::kEpochEnd) found.end_tick = std::max(found.end_tick, events_tick);
     const uint64_t witness[] = {found.fingerprint, static_cast<uint64_t>(chunk.type),
                                 chunk.offset,      chunk.first_tick,
                                 chunk.last_tick,   chunk.checksum};

@@ -259,6 +259,7 @@ struct Tables {
   std::vector<Run> runs;                    // Empty unless the trace was merged.
   std::vector<std::vector<uint8_t>> names;  // kNames chunks, as they are in the file.
   std::optional<uint64_t> end_tick;         // Set if the recording was finished properly.
+  uint64_t epoch_tick = 0;                  // When the last epoch that is there ended.
   uint64_t file_bytes = 0;
   uint64_t events = 0;  // Calls: a realloc counts once.
   bool complete = false;

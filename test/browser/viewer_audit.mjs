@@ -75,6 +75,11 @@ async function audits(browser, url) {
     await audit(viewer, `blocks of a site, ${colorScheme}`);
     await viewer.page.getByRole("button", { name: "Editor" }).click();
     await audit(viewer, `settings, ${colorScheme}`);
+    await viewer.press("Escape");
+    check("Escape closes it", await viewer.page.locator(".settings-box").count(), 0);
+    await viewer.page.getByRole("button", { name: "Editor" }).click();
+    await viewer.page.locator("h1").click();
+    check("so does a click elsewhere", await viewer.page.locator(".settings-box").count(), 0);
     await viewer.go("view=flame");
     await viewer.page.locator(".flame-host").click({ button: "right", position: { x: 300, y: 30 } });
     await audit(viewer, `a menu, ${colorScheme}`);
@@ -199,7 +204,9 @@ async function keys(viewer) {
   check("the focus comes back", /^application/.test(await focused(viewer)));
   await viewer.press("ArrowDown", "ArrowDown", "Enter");
   check("zoomed by keys", typeof viewer.words().root, "string");
-  await viewer.press("Escape");
+  await viewer.press("m");
+  check("a menu where it was zoomed to", await focused(viewer), "menuitem Zoom here");
+  await viewer.press("Escape", "Escape");
   await viewer.press("Home");
   check("out by keys", viewer.words().root, undefined);
 

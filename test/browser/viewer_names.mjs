@@ -79,7 +79,7 @@ await finish(async () => {
     await viewer.page.locator(".rows [role=row]").nth(row).click();
     await viewer.settled();
     await harmless(`site ${row}`);
-    await viewer.page.getByRole("button", { name: "Flame graph of it" }).click();
+    await viewer.page.getByRole("button", { name: "Flame graph of its function" }).click();
     await viewer.settled();
     check(`the name of site ${row} finds it`, await viewer.page.locator(".flame-canvas").count(), 1);
     await harmless(`flame graph of site ${row}`);

@@ -20,7 +20,7 @@ const overview = async (viewer, trace) => {
   const lists = [
     ["peak", "Heaviest at the peak", bytes],
     ["live", "Still live at the end", bytes],
-    ["allocations", "Most allocations", count],
+    ["calls", "Most calls", count],
     ["allocated", "Most bytes allocated", bytes],
   ];
   const shown = await viewer.page.$$eval(".lists .top", (all) =>

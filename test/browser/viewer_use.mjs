@@ -123,8 +123,17 @@ async function zoom(viewer) {
   check("the figures say of what", /, whole recording$/.test(await viewer.text(".figure-title")));
   check("and so it is said above them and above the lists", (await viewer.texts(".overview > .caption")), [
     "Of the whole recording, whatever filters and time are chosen:",
-    `Of ${at?.slice(3)}:`,
+    `Until ${at?.slice(3)}:`,
   ]);
+  // What an address has that means nothing is named, and changes nothing.
+  await viewer.go("view=sites&metric=nonsense&to=900%25&from=10%25");
+  const ignored = (await viewer.text(".unknown")) ?? "";
+  check("what means nothing is named", ignored.includes("metric=nonsense, to=900%") || ignored);
+  const { words, named } = await viewer.page.evaluate(() => ({
+    words: document.querySelector("#f-metric").value,
+    named: document.querySelector(".view .caption").textContent,
+  }));
+  check("and left out", words === "peak" && !/nonsense/i.test(named), true);
   await viewer.go("view=overview&where=main");
   check("also under a filter", (await viewer.texts(".overview > .caption")).at(-1), "Of what the filters leave:");
   await viewer.go("view=overview");

@@ -2,15 +2,15 @@
 // The page from top to bottom: what trace this is, what is wrong with it, the filters, the timeline, and
 // the chosen view below.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Theme } from "./colors";
 import type { Trace, TraceHead, Warning } from "./contract";
 import { editorTemplate, keepTemplate, usualTemplate, whyRefused } from "./editor";
 import { durationText } from "./format";
-import { PageContext, cutTime } from "./page";
+import { PageContext, cutTime, isMetric } from "./page";
 import { baseName, shown } from "./safe_text";
 import type { Source } from "./source";
-import { type Store, isCompared, isFiltered } from "./state";
+import { type Store, initial, isCompared, isFiltered } from "./state";
 import { useTheme } from "./theme";
 import { foldedWarnings } from "./warning_words";
 import { isWholeTime } from "./time_words";
@@ -143,18 +143,23 @@ function Ready({
   theme: Theme;
   setTheme: (theme: Theme) => void;
 }) {
-  const [state, setState] = useState(store.state);
+  const [asked, setState] = useState(store.state);
   useEffect(() => {
     setState(store.state);
     return store.subscribe(setState);
   }, []);
+  const state = useMemo(
+    () => (isMetric(trace, asked.metric) ? asked : { ...asked, metric: initial.metric }),
+    [trace, asked],
+  );
   const page = useMemo(
     () => ({ source, trace, state, theme, change: store.change.bind(store) }),
     [trace, state, theme],
   );
   const unknown = [
     ...(views.some((v) => v.key === state.view) ? [] : [`view=${state.view}`]),
-    ...(state === store.state ? store.ignored : []),
+    ...(isMetric(trace, asked.metric) ? [] : [`metric=${asked.metric}`]),
+    ...(asked === store.state ? store.ignored : []),
   ];
   const tabs = useMemo(() => views.filter((v) => !v.when || v.when(trace)), [trace]);
   const view = tabs.find((v) => v.key === state.view) ?? tabs[0]!;
@@ -279,18 +284,27 @@ function Settings() {
   const [open, setOpen] = useState(false);
   const [template, setTemplate] = useState(editorTemplate);
   const problem = whyRefused(template);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!open) return;
+    const close = (event: Event) => {
+      const inside = box.current?.contains(event.target as Node);
+      if (event instanceof KeyboardEvent ? event.key === "Escape" : !inside) setOpen(false);
+    };
+    addEventListener("pointerdown", close);
+    addEventListener("keydown", close);
+    return () => {
+      removeEventListener("pointerdown", close);
+      removeEventListener("keydown", close);
+    };
+  }, [open]);
   return (
-    <div class="settings">
+    <div class="settings" ref={box}>
       <button type="button" class="small" aria-expanded={open} onClick={() => setOpen(!open)}>
         Editor
       </button>
       {open && (
-        <div
-          class="settings-box"
-          role="dialog"
-          aria-label="Editor"
-          onKeyDown={(event) => event.key === "Escape" && setOpen(false)}
-        >
+        <div class="settings-box" role="dialog" aria-label="Editor">
           <label class="field">
             <span>Links to sources open with</span>
             <input

@@ -252,6 +252,7 @@ export interface Blocks {
   size: Float64Array;
   stands_for: Uint32Array;
   tid: Uint32Array | null; // Of the thread that made them; 0 if it is not one. Null: not told.
+  site: Frame | null; // Whose they are. Null: not told.
 }
 
 export interface SourceLines {

@@ -280,5 +280,6 @@ function between(blocks: c.Blocks, from: number, to: number, end: number): c.Blo
     size,
     stands_for: Uint32Array.from(of(blocks.stands_for)),
     tid: blocks.tid && Uint32Array.from(of(blocks.tid)),
+    site: blocks.site,
   };
 }

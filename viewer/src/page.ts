@@ -105,6 +105,11 @@ export function whyUnmeasured(view: string): string | null {
   return why ? `${why}, whatever the metric: that is for Flame graph, Sites, Blocks and Diff.` : null;
 }
 
+// Whether anybody knows it; what only other traces tell is known too.
+export function isMetric(trace: Trace, metric: string): boolean {
+  return Object.hasOwn(metricTitles, metric) || trace.metrics.includes(metric);
+}
+
 export function metricWords(metric: string): MetricWords {
   return metricTitles[metric] ?? { title: shown(metric.charAt(0).toUpperCase() + metric.slice(1)), says: "" };
 }

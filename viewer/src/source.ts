@@ -156,5 +156,6 @@ export function blocksOf(columns: Columns): c.Blocks {
     size: numbers("size"),
     stands_for: indices("stands_for"),
     tid: column("tid") ? indices("tid") : null,
+    site: head.site ?? null,
   };
 }

@@ -128,8 +128,8 @@ export function percentOf(tenths: number): string {
 
 export function tenthsOf(text: string): number | null {
   const match = /^(\d+(?:\.\d+)?)%$/.exec(text.trim());
-  if (!match) return null;
-  return Math.max(0, Math.min(1000, Math.round(Number(match[1]) * 10)));
+  const tenths = match ? Math.round(Number(match[1]) * 10) : NaN;
+  return tenths <= 1000 ? tenths : null;
 }
 
 function pairs(state: Partial<State>, words: readonly (keyof State)[]): [string, string][] {

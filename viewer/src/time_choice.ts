@@ -41,7 +41,8 @@ export function windowOf(trace: Trace, zoom: string): [number, number] | null {
 export function zoomOf(trace: Trace, window: [number, number] | null): string {
   if (!window) return "";
   const [first, wide] = timeOf(trace);
-  return window.map((ns) => String(Math.round((ns - first) * (1e5 / wide)) / 1e3)).join("-");
+  const zoom = window.map((ns) => String(Math.round((ns - first) * (1e5 / wide)) / 1e3)).join("-");
+  return zoom === "0-100" ? "" : zoom;
 }
 
 function timeOf(trace: Trace): [number, number] {

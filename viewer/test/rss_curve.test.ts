@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Timeline } from "../src/contract";
-import { drawsRss } from "../src/rss_curve";
+import { drawsRss, rssBetweenSamples } from "../src/rss_curve";
 import { fromHash, initial, toHash } from "../src/state";
 
 const of = (live: number, rss: number) =>
@@ -21,4 +21,12 @@ test("the strip is the heap's where RSS dwarfs it", () => {
 test("which curves are drawn is in the address", () => {
   const state = { ...initial, rss: "0", vm: true };
   assert.deepEqual(fromHash(toHash(state)), state);
+});
+
+test("what lies between two samples is told", () => {
+  const rss = Float64Array.of(1 << 20, 3 << 20);
+  assert.match(rssBetweenSamples(5 << 20, rss), /up to 5.0 MiB$/);
+  assert.equal(rssBetweenSamples(3 << 20, rss), "");
+  assert.equal(rssBetweenSamples(undefined, rss), "");
+  assert.equal(rssBetweenSamples(5 << 20, new Float64Array()), "");
 });

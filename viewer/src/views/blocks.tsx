@@ -15,7 +15,7 @@ import type { Source } from "../source";
 import { question } from "../state";
 import { endWords } from "../time_words";
 import { useAnswer } from "../use_answer";
-import { FrameText, Waiting } from "../widgets/bits";
+import { FrameText, Waiting, frameName } from "../widgets/bits";
 import { Nothing } from "../widgets/nothing";
 import { siteFrame } from "./site_table";
 
@@ -43,6 +43,8 @@ export function BlocksView() {
   const first = useBlocks(state.site === null ? site : null);
   const asked = state.site === null ? first : chosen;
   const row = sites.value && site !== null ? sites.value.id.indexOf(site) : -1;
+  // One that has nothing of what the list is about may have blocks all the same.
+  const frame = row >= 0 ? siteFrame(sites.value!, row) : site !== null ? (asked.value?.site ?? null) : null;
   return (
     <div class="view">
       <div class="toolbar">
@@ -53,10 +55,11 @@ export function BlocksView() {
             onChange={(event) => change({ site: event.currentTarget.value ? Number(event.currentTarget.value) : null })}
           >
             {site === null && <option value="">none</option>}
+            {frame && (row < 0 || row >= mostOptions) && <option value={site!}>{shown(frameName(frame))}</option>}
             {siteOptions(sites.value, source)}
           </select>
         </label>
-        {row >= 0 && <FrameText frame={siteFrame(sites.value!, row)} />}
+        {frame && <FrameText frame={frame} />}
       </div>
       {site === null ? (
         <Waiting asked={sites} what="Looking for sites">
@@ -102,9 +105,11 @@ function heaviest(sites: Sites | null, source: Source): number | null {
   return null;
 }
 
+const mostOptions = 200;
+
 function siteOptions(sites: Sites | null, source: Source) {
   if (!sites) return null;
-  const rows = Math.min(200, sites.left_out > 0 ? sites.rows - 1 : sites.rows);
+  const rows = Math.min(mostOptions, sites.left_out > 0 ? sites.rows - 1 : sites.rows);
   return Array.from({ length: rows }, (_, r) => (
     <option
       key={r}

@@ -97,7 +97,7 @@ export function DiffView() {
       </div>
       {!compared ? (
         <p class="sentence">
-          Nothing is compared yet. Choose two instants of this recording (what is live at each), two ranges of its time
+          Nothing is compared yet. Choose two instants of this recording (what is live at each), or two ranges of its time
           (what was allocated in each)
           {trace.base ? `, or ${shown(trace.base.name)}, the recording from before` : ""}.{" "}
           {!trace.base && (

@@ -103,7 +103,7 @@ function Search({ base }: { base: Flame | null }) {
             ? "not a regular expression"
             : found.nodes === 0
               ? "no match"
-              : `${amountText(found.amount, base.unit)}, ${percentText(found.amount, base.total)} in ${countText(found.nodes, "place", "places")}`}
+              : `${(base.others?.amount ?? 0) > 0 ? "at least " : ""}${amountText(found.amount, base.unit)}, ${percentText(found.amount, base.total)} in ${countText(found.nodes, "place", "places")}`}
       </output>
     </label>
   );
@@ -160,7 +160,7 @@ function Zoomable({ base, by }: { base: Flame; by: "after" | "before" }) {
           .slice(1)
           .slice(-7)
           .map((node, i, list) => (
-            <span key={node}>
+            <span key={node} class={i === list.length - 1 ? "last" : ""}>
               {"\u203a "}
               {i === 0 && above.length - 1 > list.length ? "\u2026 \u203a " : ""}
               <button
@@ -174,7 +174,7 @@ function Zoomable({ base, by }: { base: Flame; by: "after" | "before" }) {
             </span>
           ))}
         {zoomed && inBase < 0 && (
-          <span>
+          <span class="last">
             {"\u203a "}
             <bdi>{nodeName(flame, 0)}</bdi>
           </span>

@@ -20,7 +20,7 @@ function Drawn({ answer }: { answer: Answer }) {
   const table = tableOf(answer, "histogram"),
     map = tableOf(answer, "map");
   return (
-    <div class="side-by-side">
+    <div class={map ? "side-by-side with-map" : "side-by-side"}>
       {table && (
         <section>
           <TimedHeading>{table.title}</TimedHeading>

@@ -28,7 +28,7 @@ function listsOf(page: Page): [metric: string, title: string, view: string][] {
         ];
   return [
     ...first,
-    ["allocations", of("Most allocations"), "sites"],
+    ["calls", of("Most calls"), "sites"],
     ["allocated", of("Most bytes allocated"), "sites"],
     ["cpu", of("Most CPU time"), "flame"],
   ];
@@ -86,11 +86,9 @@ export function OverviewView() {
       )}
       {part && (
         <p class="caption">
-          {`Of ${
-            isWholeTime(state)
-              ? "what the filters leave"
-              : `${isInstant(state) ? endWords(trace, state).slice(3) : rangeWords(trace, state)}${isFiltered(state) ? " and of what the filters leave" : ""}`
-          }:`}
+          {isWholeTime(state)
+            ? "Of what the filters leave:"
+            : `${isInstant(state) ? `Until ${endWords(trace, state).slice(3)}` : `Of ${rangeWords(trace, state)}`}${isFiltered(state) ? ", of what the filters leave" : ""}:`}
         </p>
       )}
       <div class="lists">

@@ -12,7 +12,7 @@ import { axisBytes, axisCount, bytesText, durationText, grouped, rateText } from
 import { usePage } from "../page";
 import { usePeak } from "../peak_mark";
 import { phaseLanes } from "../phase_bands";
-import { drawsRss } from "../rss_curve";
+import { drawsRss, rssBetweenSamples } from "../rss_curve";
 import { cutsAround, refined } from "../refined_timeline";
 import { shown } from "../safe_text";
 import { curveQuestion, leavesOut } from "../state";
@@ -157,6 +157,7 @@ function Charts({ timeline: coarse, detail }: { timeline: Timeline; detail: Time
   const cpus = useMemo(() => cpuCurve(coarse), [coarse]);
   const peak = usePeak();
   if (n === 0) return <p class="sentence">Nothing was recorded, so there is nothing to draw.</p>;
+  const rssNote = live.some((c) => c.label === "RSS" && !c.off) ? rssBetweenSamples(trace.peak_rss_bytes, coarse.rss) : "";
   const same = {
     times: timeline.time,
     window,
@@ -191,6 +192,7 @@ function Charts({ timeline: coarse, detail }: { timeline: Timeline; detail: Time
               : `(${grouped(n)} steps of time, of each its begin or its end: a short peak in between is not seen)`}
         </span>
       </h2>
+      {rssNote && <p class="caption">{rssNote}.</p>}
       <TimeChart
         {...same}
         lanes={lanes}

@@ -76,7 +76,7 @@ export function ShareBar({ part, whole }: { part: number; whole: number }) {
       <span class="share-bar" aria-hidden="true">
         <span style={{ width: `${share * 100}%` }} />
       </span>
-      {percentText(part, whole)}
+      <span class="share-text">{percentText(part, whole)}</span>
     </span>
   );
 }

@@ -248,6 +248,11 @@ export function FlameCanvas(props: FlameCanvasProps) {
       const child = widestChild(tree, node);
       showKeyed(child < 0 ? node : child);
     };
+    const menu = () => {
+      const box = host.current!.getBoundingClientRect();
+      const { x, y } = hovered ?? { x: box.left + 12, y: box.top + Math.max(0, yOf(tree.depth[node]!)) + 4 };
+      props.onMenu(node, x, y);
+    };
     const { from, to } = looking.current;
     const keys: Record<string, () => void> = {
       ArrowUp: upwards ? inwards : outwards,
@@ -268,9 +273,9 @@ export function FlameCanvas(props: FlameCanvasProps) {
       "-": () => zoomAt(size.width / 2, 1 / 0.7),
       a: () => move(from - (to - from) / 8, to - (to - from) / 8),
       d: () => move(from + (to - from) / 8, to + (to - from) / 8),
-      m: () => hovered && props.onMenu(node, hovered.x, hovered.y),
-      ContextMenu: () => hovered && props.onMenu(node, hovered.x, hovered.y),
-      F10: () => event.shiftKey && hovered && props.onMenu(node, hovered.x, hovered.y),
+      m: menu,
+      ContextMenu: menu,
+      F10: () => event.shiftKey && menu(),
     };
     const act = keys[event.key];
     if (!act) return;

@@ -7,7 +7,7 @@ import { editorLink } from "../editor";
 import { amountText, bytesText, countText, grouped } from "../format";
 import type { Unit } from "../contract";
 import { usePage, useRefusal } from "../page";
-import { patternOf, shown } from "../safe_text";
+import { bothTexts, shown, stackTextOf } from "../safe_text";
 import { question } from "../state";
 import { endWords, peakWords } from "../time_words";
 import { useAnswer } from "../use_answer";
@@ -55,11 +55,11 @@ export function SitePanel({
         <button
           type="button"
           class="small"
-          disabled={refusalOf("under") !== null}
-          title={refusalOf("under") ?? undefined}
-          onClick={() => change({ view: "flame", under: [...state.under, patternOf(name, frame.full)] })}
+          disabled={refusalOf("where") !== null}
+          title={refusalOf("where") ?? "The stacks through this function, with its callers"}
+          onClick={() => change({ view: "flame", where: bothTexts(state.where, stackTextOf(name, frame.full)) })}
         >
-          Flame graph of it
+          Flame graph of its function
         </button>
         {link && (
           <a class="small button" href={link}>

@@ -193,6 +193,7 @@ export function TimeChart(props: TimeChartProps) {
       Enter: () => change(chosenInstant(state, here)),
       Escape: () => {
         setKeyCut(null);
+        setUnder(null);
         change({ ...wholeTime(state), ...nothingZoomed });
       },
       "+": () => zoomWindow(props, cutTime(trace, here), 0.6),
@@ -278,7 +279,10 @@ export function TimeChart(props: TimeChartProps) {
         aria-valuenow={keyCut ?? state.to ?? 1000}
         aria-valuetext={`${durationText(cutTime(trace, keyCut ?? state.to ?? 1000))}. ${says}`}
         onKeyDown={keyDown}
-        onBlur={() => setKeyCut(null)}
+        onBlur={() => {
+          if (keyCut !== null) setUnder(null);
+          setKeyCut(null);
+        }}
         data-key-cut={keyCut ?? undefined}
       />
     </div>
