@@ -95,6 +95,10 @@ truncate -s 5000 one.mscope.index
 compare one.mscope --by thread
 echo nonsense >one.mscope.index
 compare one.mscope --from 20%
+same "a file of somebody's own" "$(cat one.mscope.index)" nonsense
+cp other.mscope one.mscope.index  # A recording that happens to have the name.
+compare one.mscope --from 20%
+cmp -s other.mscope one.mscope.index || fail "a recording was overwritten by an index"
 rm -f one.mscope.index; mkdir one.mscope.index
 compare one.mscope
 rmdir one.mscope.index

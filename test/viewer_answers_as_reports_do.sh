@@ -47,6 +47,10 @@ pid=$(ask children.mscope 'processes[-1]["pid"]')
 agree children.mscope "metric=peak" "metric=peak process=$pid" "metric=live process=$pid to=90%" \
   "metric=live from=20% to=80%" "metric=allocated from=50%" "metric=overhead process=$pid from=20%" "metric=leaked from=20% to=80%" \
   "metric=lifetime process=$pid min_size=50" "metric=peak process=$pid min_size=50 max_size=300 to=90%"
+# Programs that are replaced by others while some go on: what they had is gone at one moment, wherever one looks.
+record execs.mscope sh -c 'for i in 1 2 3 4 5 6 7 8; do perl -e "@a = map { {n => \$_} } 1..9000; exec q(perl), q(-e), q(@b = (1..5000))" & done; wait' ||
+  fail "exit $?"
+agree execs.mscope "metric=peak" "metric=live to=60%" "metric=allocated from=20% to=80%"
 
 # Of thousands of leaking stacks the page gets the heaviest, and of the others the sums of each site.
 echo '#include <regex>

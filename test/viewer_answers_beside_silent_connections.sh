@@ -48,6 +48,22 @@ with viewer.Page(sys.argv[1], "t.mscope") as page:
     assert took < 8, f"a question that drips is heard for {took:.1f} s"
     assert closed(silent, 10) == 200, "silent connections stay open"
 
+    # Headers without end are not kept.
+    endless = connect(page, 1)[0]
+    sent, piece = 0, b"a:b\r\n" * 20000
+    try:
+        endless.send(b"GET / HTTP/1.1\r\n")
+        while sent < 50_000_000:
+            endless.settimeout(3)
+            sent += endless.send(piece)
+    except OSError:
+        pass
+    assert sent < 20_000_000, f"{sent} bytes of headers are heard"
+    with open(f"/proc/{page.process.pid}/status") as status:
+        highest = int(next(line for line in status if line.startswith("VmHWM")).split()[1])
+    assert highest < 150_000, f"the server took {highest} kB"
+    answers_fast(page, "endless headers")
+
     if os.geteuid() == 0:
         ready, done = os.pipe(), os.pipe()
         if os.fork() == 0:

@@ -40,8 +40,11 @@ Result<std::unique_ptr<Explorer>> Explorer::open(const std::string& path, const 
   explorer->overview_ = *overview;
   auto reading = [&](double share) { progress("reading events", share); };
   auto naming = [&](double share) { progress("looking up names", share); };
-  if (std::optional<IndexedTrace> opened =
-          open_indexed(path, *overview, IndexAs::kFileOrMemory, reading)) {
+  // If it turns out to be damaged it is gone, and another one takes its place.
+  for (int attempt = 0; attempt < 2 && !explorer->reading_; ++attempt) {
+    std::optional<IndexedTrace> opened =
+        open_indexed(path, *overview, IndexAs::kFileOrMemory, reading);
+    if (!opened) break;
     if (auto accounts = opened->index->answer(opened->tables, {}, {}, {})) {
       auto names = std::make_unique<SymbolNaming>(query, opened->tables.names, naming);
       opened->tables.names = decltype(opened->tables.names)();

@@ -15,6 +15,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -403,12 +404,28 @@ bool IndexFileWriter::finish(const TraceStamp& stamp, const IndexFacts& facts,
   return ok() && file_.finish();
 }
 
+// Whether the place is free, or has an index, of whatever version: what else is there is
+// somebody's.
+static bool may_be_replaced(const std::string& path) {
+  struct stat info = {};
+  if (lstat(path.c_str(), &info) != 0) return errno == ENOENT;
+  if (!S_ISREG(info.st_mode)) return false;
+  if (info.st_size == 0) return true;
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  char magic[sizeof kMagic] = {};
+  bool ours =
+      fd >= 0 && read_all(fd, magic, sizeof magic, 0) && memcmp(magic, kMagic, sizeof kMagic) == 0;
+  if (fd >= 0) close(fd);
+  return ours;
+}
+
 Built build_index(const std::string& trace, const trace::Overview& overview,
                   const std::string& path, std::function<void(double)> progress,
                   std::optional<trace::Tables>* tables) {
   fs::path folder = fs::path(path).parent_path();
   bool cached = folder == fs::path(symbols::NameCache::default_folder());
   if (cached) make_cache_folder(folder);
+  if (!may_be_replaced(path)) return Built::kNotHere;
   IndexFileWriter writer(path);
   if (!writer.ok()) return Built::kNotHere;
   TraceStamp stamp = TraceStamp::of(trace, overview);

@@ -31,7 +31,8 @@ void WindowCurve::go_to_slice(uint32_t slice) {
 }
 
 WholeSlice* WindowCurve::go_to(uint64_t tick) {
-  if (!ending_.empty() && ending_.begin()->first < tick) end_until(tick - 1);
+  // Of an event at the very tick of an end, the end was told first.
+  if (!ending_.empty() && ending_.begin()->first <= tick) end_until(tick);
   if (tick <= from_ && now_ < 0) return nullptr;
   auto last = static_cast<uint32_t>(slices_.size() - 1);
   uint32_t slice = 0;
@@ -82,7 +83,7 @@ void WindowCurve::end_until(uint64_t tick) {
   while (!ending_.empty() && ending_.begin()->first <= tick) {
     auto [when, images] = *ending_.begin();
     ending_.erase(ending_.begin());
-    go_to(when);
+    go_to(when);  // That finds no more of this tick.
     for (ImageId image : images) end(image);
   }
 }

@@ -107,6 +107,27 @@ TEST(WindowCurve, KeepsWhatAProcessHasUntilItsEnd) {
   }
 }
 
+// An end was told before whatever comes at its tick.
+TEST(WindowCurve, HasNothingOfAProcessAtTheTickOfItsEnd) {
+  WindowCurve curve(0, 100, 4, {}, {90, std::nullopt});
+  Events events(&curve);
+  trace::Image other = events.image;
+  other.id = ImageId{2};
+  events.heap.image_started(other);
+  events.call(wire::Kind::kAlloc, 10, 0x10, 1000);
+  trace::Image first;
+  first.id = ImageId{1};
+  first.end_tick = 90;
+  events.heap.image_ended(first);
+  events.image.id = ImageId{2};
+  events.call(wire::Kind::kAlloc, 90, 0x20, 300);
+  events.call(wire::Kind::kAlloc, 95, 0x30, 10);
+  events.heap.finish();
+  const std::vector<WholeSlice>& slices = curve.finish();
+  EXPECT_EQ(slices[3].live_max, 1000u);
+  EXPECT_EQ(slices[3].running_blocks, 2u);
+}
+
 // Whatever the slices, they add up to what happened, and the highest of all is the heap's peak.
 TEST(WindowCurve, AddsUp) {
   std::mt19937 random(7);

@@ -102,7 +102,7 @@ void ProcessImages::welcome(int fd) {
   if (pid == options_.launched_pid && start.command.empty()) start.command = options_.command;
   start.start_tick = std::min(newcomer->cycles >> session_.tick_shift(), session_.tick_now());
   // What ran in this process until now has been replaced.
-  start.parent = raw(end_by_exec(pid, start.start_tick));
+  end_by_exec(pid, &start);
   if (!wanted(start)) return;
   bool first = pid == options_.launched_pid && !start.parent;
   start.origin = !first ? 2 : has_launcher_ ? 0 : 3;
@@ -239,15 +239,14 @@ static void set_exit(wire::ImageEndRecord* end, int status) {
       static_cast<uint64_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-ImageId ProcessImages::end_by_exec(int pid, uint64_t tick) {
+void ProcessImages::end_by_exec(int pid, wire::ImageStartRecord* successor) {
   for (size_t i = 0; i < live_.size(); ++i) {
     if (live_[i].pid != pid) continue;
-    ImageId id{static_cast<uint32_t>(live_[i].end.image)};
+    successor->parent = live_[i].end.image;
     live_[i].end.exit_kind = wire::kExitExec;
-    end_image(i, tick);
-    return id;
+    successor->start_tick = std::max(successor->start_tick, end_image(i));
+    return;
   }
-  return ImageId::kNone;
 }
 
 void ProcessImages::look_for_ends() {
@@ -255,7 +254,7 @@ void ProcessImages::look_for_ends() {
     Live& image = live_[i];
     if (has_become_another(image)) {
       image.end.exit_kind = wire::kExitExec;
-      end_image(i, session_.tick_now());
+      end_image(i);
       continue;
     }
     bool ended = image.pidfd < 0;
@@ -263,7 +262,7 @@ void ProcessImages::look_for_ends() {
       pollfd fd = {image.pidfd, POLLIN, 0};
       ended = poll(&fd, 1, 0) > 0 && (fd.revents & POLLIN);
     }
-    if (ended) end_image(i, session_.tick_now());
+    if (ended) end_image(i);
   }
 }
 
@@ -282,7 +281,7 @@ bool ProcessImages::has_become_another(Live& image) {
   return now - image.changed_ns > kTimeToJoinNs;
 }
 
-void ProcessImages::end_image(size_t index, uint64_t tick) {
+uint64_t ProcessImages::end_image(size_t index) {
   Live image = std::move(live_[index]);
   live_.erase(live_.begin() + static_cast<ptrdiff_t>(index));
   last_end_ns_ = clock_ns();
@@ -293,7 +292,9 @@ void ProcessImages::end_image(size_t index, uint64_t tick) {
   adopt_children();
   drain_.pass(pass_tick);
   std::unique_ptr<DrainedImage> drained = drain_.take_out(image.slot);
-  image.end.end_tick = std::max(tick, drained->last_tick);
+  // It is told of after all that others did until now, so that is when it ended: whoever looks at
+  // a part of the time is to see the same as who reads all of it.
+  image.end.end_tick = std::max(pass_tick, drained->last_tick);
   image.end.lost = drained->lost;
   image.end.peak_rss_bytes = std::max(image.end.peak_rss_bytes, shared.peak_rss_bytes);
   image.end.truncated_stacks = shared.truncated_stacks.load(std::memory_order_relaxed);
@@ -312,10 +313,11 @@ void ProcessImages::end_image(size_t index, uint64_t tick) {
     image.pidfd = -1;
   }
   write_end(image.end);
-  file_.end_epoch(std::max(pass_tick, image.end.end_tick));
+  file_.end_epoch(image.end.end_tick);
   if (image.pidfd >= 0) close(image.pidfd);
   if (image.statm >= 0) close(image.statm);
   free_slot(image.slot);
+  return image.end.end_tick;
 }
 
 // In the trace's notes, and in the image's own counts.
@@ -379,7 +381,7 @@ void ProcessImages::end_program(int status, uint64_t max_rss_bytes) {
   auto program = std::ranges::find(live_, options_.launched_pid, &Live::pid);
   if (program != live_.end()) {
     with_peak(&program->end);
-    end_image(static_cast<size_t>(program - live_.begin()), session_.tick_now());
+    end_image(static_cast<size_t>(program - live_.begin()));
   }
   for (size_t i = pending_.size(); i-- > 0;) {
     if (pending_[i].pid != options_.launched_pid) continue;
@@ -405,7 +407,7 @@ void ProcessImages::settle(size_t index, int status) {
 }
 
 void ProcessImages::end_all() {
-  while (!live_.empty()) end_image(live_.size() - 1, session_.tick_now());
+  while (!live_.empty()) end_image(live_.size() - 1);
 }
 
 bool ProcessImages::more_may_come() {

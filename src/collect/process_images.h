@@ -115,9 +115,9 @@ class ProcessImages {
   void add_image(uint32_t slot, wire::ImageStartRecord* start);
   ImageId image_of_process(int pid) const;
 
-  ImageId end_by_exec(int pid, uint64_t tick);
+  void end_by_exec(int pid, wire::ImageStartRecord* successor);
   bool has_become_another(Live& image);
-  void end_image(size_t index, uint64_t tick);
+  uint64_t end_image(size_t index);
   void tell_what_is_missing(const DrainedImage& drained, Live* image);
   void write_end(const wire::ImageEndRecord& end);
   void settle(size_t index, int status);

@@ -21,6 +21,9 @@ namespace {
 // For a question to begin, to come as a whole, and for a piece of the answer to be taken.
 constexpr std::chrono::seconds kPatience{5};
 
+// For all of a question, headers included: the library would keep any number of them.
+constexpr size_t kMostBytes = 64 << 10;
+
 // The user of the socket that is at the other end, which is on this machine too: the kernel tells
 // everybody.
 std::optional<uid_t> user_behind(int socket) {
@@ -80,6 +83,7 @@ bool Connection::await_question() {
   deadline_ = Clock::now() + kPatience;
   if (!is_readable()) return false;
   deadline_ = Clock::now() + kPatience;
+  room_ = kMostBytes;
   return true;
 }
 
@@ -106,7 +110,12 @@ ssize_t Connection::read(char* to, size_t most) {
     begin_ = 0;
     end_ = static_cast<size_t>(got);
   }
-  size_t bytes = std::min(most, end_ - begin_);
+  size_t bytes = std::min({most, end_ - begin_, room_});
+  if (bytes == 0) {
+    failed_ = true;
+    return -1;
+  }
+  room_ -= bytes;
   memcpy(to, buffer_.data() + begin_, bytes);
   begin_ += bytes;
   return static_cast<ssize_t>(bytes);

@@ -37,6 +37,7 @@ class Connection final : public httplib::Stream {
 
   socket_t socket_;
   Clock::time_point deadline_;
+  size_t room_ = 0;                // For the rest of the question, in bytes.
   bool failed_ = false;            // Half a question came: what follows is none.
   std::array<char, 4096> buffer_;  // Read, but not yet asked for: from begin_ to end_.
   size_t begin_ = 0, end_ = 0;

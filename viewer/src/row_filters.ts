@@ -15,6 +15,9 @@ export function sizesOf(range: string): [least: number, most: number] | null {
   return [least, Math.max(least, 2 * least - 1)];
 }
 
+// What stands where there is no name.
+const nobody = new Set(["", "(unknown)", "(unknown module)", "(no phase)"]);
+
 // Null: rows like these, or this one, are no filter.
 export function filterOf(by: string, name: string): Partial<State> | null {
   if (by === "thread") {
@@ -25,7 +28,7 @@ export function filterOf(by: string, name: string): Partial<State> | null {
     const sizes = sizesOf(name);
     return sizes && { min_size: sizes[0], max_size: sizes[1] };
   }
-  if (/^\(.*\)$/.test(name) || name === "") return null; // "(unknown)", "(no phase)".
+  if (nobody.has(name)) return null;
   if (by === "phase") return { phase: [patternOf(name, null)] };
   if (by === "type") return { type: [patternOf(name, null)] };
   if (by === "module") return { module: [literally(baseName(name))] };
