@@ -15,4 +15,9 @@ record children.mscope sh -c '/usr/bin/python3 -c "import json; x = [json.loads(
   fail "exit $?"
 "$malloscope" run --quiet --cpu -o cpu.mscope -- /usr/bin/python3 -c 'import json; x = [json.loads(json.dumps(list(range(99)))) for _ in range(9000)]' ||
   fail "exit $?"
-node "$root/test/browser/viewer_numbers.mjs" leaky.mscope threads.mscope children.mscope sampled.mscope cpu.mscope || fail "see above"
+record demo.mscope "$(dirname "$malloscope")/malloscope-demo" >/dev/null || fail "exit $?"
+# More functions, sites and leaks than a page has room for.
+printf '#include <map>\n#include <string>\nint main() { return static_cast<int>(std::map<std::string, int>().size()); }\n' >hello.cc
+record clang.mscope clang++-19 -O1 -c hello.cc || fail "exit $?"
+node "$root/test/browser/viewer_numbers.mjs" leaky.mscope threads.mscope children.mscope sampled.mscope cpu.mscope demo.mscope clang.mscope ||
+  fail "see above"
