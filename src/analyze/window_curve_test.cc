@@ -28,6 +28,18 @@ struct Events {
     e.thread = ThreadId{1};
     heap.events({&e, 1});
   }
+  // A second process, of which nothing is told yet.
+  void start_another() {
+    trace::Image other = image;
+    other.id = ImageId{2};
+    heap.image_started(other);
+  }
+  void end_first(uint64_t tick) {
+    trace::Image first;
+    first.id = ImageId{1};
+    first.end_tick = tick;
+    heap.image_ended(first);
+  }
 };
 
 TEST(WindowCurve, HasTheHighestMomentOfEachSlice) {
@@ -91,14 +103,9 @@ TEST(WindowCurve, KeepsWhatAProcessHasUntilItsEnd) {
   for (uint64_t end : {80, 120}) {
     WindowCurve curve(0, 100, 4, {}, {end, std::nullopt});
     Events events(&curve);
-    trace::Image other = events.image;
-    other.id = ImageId{2};
-    events.heap.image_started(other);
+    events.start_another();
     events.call(wire::Kind::kAlloc, 10, 0x10, 1000);
-    trace::Image first;
-    first.id = ImageId{1};
-    first.end_tick = end;
-    events.heap.image_ended(first);
+    events.end_first(end);
     events.heap.finish();
     const std::vector<WholeSlice>& slices = curve.finish();
     EXPECT_EQ(slices[2].running_blocks, 1u);
@@ -111,14 +118,9 @@ TEST(WindowCurve, KeepsWhatAProcessHasUntilItsEnd) {
 TEST(WindowCurve, HasNothingOfAProcessAtTheTickOfItsEnd) {
   WindowCurve curve(0, 100, 4, {}, {90, std::nullopt});
   Events events(&curve);
-  trace::Image other = events.image;
-  other.id = ImageId{2};
-  events.heap.image_started(other);
+  events.start_another();
   events.call(wire::Kind::kAlloc, 10, 0x10, 1000);
-  trace::Image first;
-  first.id = ImageId{1};
-  first.end_tick = 90;
-  events.heap.image_ended(first);
+  events.end_first(90);
   events.image.id = ImageId{2};
   events.call(wire::Kind::kAlloc, 90, 0x20, 300);
   events.call(wire::Kind::kAlloc, 95, 0x30, 10);
