@@ -488,7 +488,7 @@ struct Story {
   Accounts accounts;
   uint64_t tick = 0;
 
-  Story() { start(1, trace::Origin::kLaunched); }
+  explicit Story(Window window = {}) : accounts({}, window) { start(1, trace::Origin::kLaunched); }
 
   trace::Image start(uint32_t id, trace::Origin origin, uint32_t parent = 0) {
     trace::Image image;
@@ -574,6 +574,34 @@ TEST(Accounts, TheOldAddressMayBeHandedOutWhileTheReallocIsUnderWay) {
   s.free(32, 1);
   EXPECT_EQ(s.accounts.totals().live_bytes, 0u);
   EXPECT_EQ(s.accounts.totals().unmatched_frees, 0u);
+}
+
+// Sizes of the blocks that there are when the window begins, and when it ends.
+struct Seen : HeapObserver {
+  std::multiset<uint64_t> at_begin, at_end;
+  static void add(const BlockTable& live, std::multiset<uint64_t>* sizes) {
+    live.for_each([&](const Block& block) { sizes->insert(block.size); });
+  }
+  void found(ImageId, const BlockTable& live) override { add(live, &at_begin); }
+  void left(ImageId, const BlockTable& live) override { add(live, &at_end); }
+};
+
+TEST(Accounts, BlocksWithOneAddressAreAllShown) {
+  Seen seen;
+  Story s({.from_tick = 6, .to_tick = 8});
+  s.accounts.add_observer(&seen);
+  s.alloc(16, 100);
+  s.begin(16, 1);
+  s.alloc(16, 30, 2);
+  s.begin(16, 2);
+  s.alloc(16, 7, 3);  // The window begins with this one, so it is not among those that were there.
+  EXPECT_EQ(seen.at_begin, (std::multiset<uint64_t>{30, 100}));
+  s.alloc(48, 5, 3);
+  s.begin(48, 3);
+  s.free(16, 3);  // Behind the window.
+  s.accounts.finish();
+  EXPECT_EQ(seen.at_end, (std::multiset<uint64_t>{5, 7, 30, 100}));
+  EXPECT_EQ(s.accounts.totals().live_blocks, 4u);
 }
 
 TEST(Accounts, ReallocToNothingIsAFreeAndMayBeTemporary) {

@@ -203,16 +203,30 @@ void Heap::restore(Peak peak, uint64_t last_tick) {
 }
 
 void Heap::show_live(ImageAccount& image, void (HeapObserver::*show)(ImageId, const BlockTable&)) {
-  // Blocks whose reallocation never ended live on, though the table must not know of them.
+  // Blocks whose reallocation never ended live on, though the table must not know of them: another
+  // block may have the address by now.
   std::vector<uint64_t> lent;
+  std::vector<Block> others;
   for (const ThreadState& state : image.threads)
     for (const Begun& begun : state.begun) {
-      if (begun.whose != Begun::Whose::kOwn || image.blocks.find(begun.block.address)) continue;
-      image.blocks.insert(begun.block);
-      lent.push_back(begun.block.address);
+      if (begun.whose != Begun::Whose::kOwn) continue;
+      if (image.blocks.find(begun.block.address)) {
+        others.push_back(begun.block);
+      } else {
+        image.blocks.insert(begun.block);
+        lent.push_back(begun.block.address);
+      }
     }
-  for (HeapObserver* observer : observers_) (observer->*show)(image.id, image.blocks);
+  auto show_all = [&](const BlockTable& blocks) {
+    for (HeapObserver* observer : observers_) (observer->*show)(image.id, blocks);
+  };
+  show_all(image.blocks);
   for (uint64_t address : lent) image.blocks.erase(image.blocks.find(address));
+  for (const Block& block : others) {
+    BlockTable alone;
+    alone.insert(block);
+    show_all(alone);
+  }
 }
 
 void Heap::events(std::span<const wire::Event> events) {

@@ -104,7 +104,8 @@ class HeapObserver {
   virtual void expect(ImageId image, StackId stack) const { (void)image, (void)stack; }
 
   virtual void image_started(const trace::Image& image) { (void)image; }
-  // The blocks that an image has when the window begins, unless that is at the very beginning.
+  // The blocks that an image has when the window begins, unless that is at the very beginning. As
+  // with left(), it may be told in parts.
   virtual void found(ImageId image, const BlockTable& live) { (void)image, (void)live; }
   virtual void made(ImageId image, const Block& block, const wire::Event& event, bool counts) {
     (void)image, (void)block, (void)event, (void)counts;
@@ -130,7 +131,8 @@ class HeapObserver {
   virtual void unmatched(ImageId image, uint64_t address, const wire::Event& event, bool counts) {
     (void)image, (void)address, (void)event, (void)counts;
   }
-  // What is left when the image ends or the window does; once for each image.
+  // What is left when the image ends or the window does, mostly at once: of blocks with one
+  // address, all but one of which are being reallocated, one at a time.
   virtual void left(ImageId image, const BlockTable& live) { (void)image, (void)live; }
   // Its blocks stay live, but are no longer part of the running sum.
   virtual void image_ended(ImageId image) { (void)image; }
