@@ -194,7 +194,9 @@ class Explorer {
     return window ? index_->parting_steps_of(*window) : std::nullopt;
   }
 
-  // How many were made in all in these cells.
+  // Of the cells that the question is about, those of these rows.
+  SiteBlocks::Cells cells_of_rows(const Question& question, const std::vector<bool>& rows);
+  // How many blocks were made in all in these cells.
   uint64_t blocks_of(const SiteBlocks::Cells& cells);
   // What they come to, for these steps at least. Null: the index does not tell.
   std::shared_ptr<const SiteBlocks::Folded> folded_blocks(const SiteBlocks::Cells& cells,

@@ -122,6 +122,19 @@ std::shared_ptr<const IndexCurves> Explorer::curves(const CurvesQuestion& questi
   return found;
 }
 
+SiteBlocks::Cells Explorer::cells_of_rows(const Question& question, const std::vector<bool>& rows) {
+  const Query& query = question.query;
+  const IndexSums::Rows asked = rows_of_cells(question);
+  SiteBlocks::Cells cells = {{}, query.tally.min_size, query.tally.max_size};
+  cells.wants.resize(asked.of_cell.size());
+  auto counts = [&](uint32_t row) { return row != kNobody && rows[row]; };
+  for (size_t i = 0; i < cells.wants.size(); ++i) {
+    if (counts(asked.of_cell[i])) cells.wants[i] = SiteBlocks::Cells::kAll;
+    if (asked.cut && counts(asked.cut->row_of_cell[i])) cells.wants[i] = SiteBlocks::Cells::kSome;
+  }
+  return cells;
+}
+
 uint64_t Explorer::blocks_of(const SiteBlocks::Cells& cells) {
   if (blocks_of_cell_.empty()) {
     blocks_of_cell_.resize(index_->cells().size());

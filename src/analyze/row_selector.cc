@@ -33,10 +33,11 @@ uint32_t RowSelector::number_of(const Met& met) {
 }
 
 uint32_t RowSelector::join(uint32_t some, uint32_t others) {
-  if (others == kNothing) return some;
+  uint32_t few = 0, &known = some < kFewMets && others < kFewMets ? joined_[some][others] : few;
+  if (known != kNotKnown) return known;
   const Met &a = mets_[some], &b = mets_[others];
   Met both = {a.words | b.words, a.focus || b.focus, a.ignore || b.ignore};
-  return both == a ? some : both == b ? others : number_of(both);
+  return known = both == a ? some : both == b ? others : number_of(both);
 }
 
 uint32_t RowSelector::met_at(ImageId image, trace::StackNode node) {
@@ -73,17 +74,20 @@ RowSelector::MetInImage& RowSelector::met_in(ImageId image) {
 }
 
 // An outer node has a smaller number. In the order of their numbers, no node has to wait for those
-// before it, as the nodes of a way do: with millions of them, that is most of the time.
+// before it, as the nodes of a way do: with millions of them, that is most of the time. The rest is
+// the wait for what outer nodes have met, so that is called for in time.
 void RowSelector::expect_all(ImageId image) {
   if (filter_.focus.empty() && filter_.ignore.empty() && !filter_.where) return;
   const trace::StackTable& stacks = reading_.tables().image(image).stacks;
   auto& [nodes, codes] = met_in(image);
+  constexpr size_t kAhead = 32;
   for (size_t i = 1; i < nodes.size(); ++i) {
+    size_t later = std::min(i + kAhead, nodes.size() - 1);
+    __builtin_prefetch(&nodes[static_cast<size_t>(stacks.outer(trace::StackNode(later)))]);
     auto node = static_cast<trace::StackNode>(i);
     uint32_t here = codes[stacks.code(node)];
     if (here == kNotKnown) here = met_at(image, node);
-    uint32_t outer = nodes[static_cast<size_t>(stacks.outer(node))];
-    nodes[i] = here == outer ? outer : join(outer, here);
+    nodes[i] = join(nodes[static_cast<size_t>(stacks.outer(node))], here);
   }
 }
 

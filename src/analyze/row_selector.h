@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -83,7 +84,8 @@ class RowSelector {
   };
   enum : uint32_t { kNotKnown, kNothing };
   uint32_t number_of(const Met& met);
-  // Of what matches in one or the other.
+  // Of what matches in one or the other. Nodes ask by the million, and which of two have what
+  // cannot be guessed: of the first, which mostly are all, it is looked up.
   uint32_t join(uint32_t some, uint32_t others);
   // Of the frames at a node.
   uint32_t met_at(ImageId image, trace::StackNode node);
@@ -104,6 +106,8 @@ class RowSelector {
   std::vector<int8_t> called_as_meant_;  // By image: whether its first word matches; -1: not asked.
   std::vector<MetInImage> met_;          // By image.
   std::vector<Met> mets_;
+  static constexpr size_t kFewMets = 16;
+  std::array<std::array<uint32_t, kFewMets>, kFewMets> joined_ = {};  // kNotKnown at first.
   std::vector<bool> meant_;  // Beside them: whether the filters mean a stack that has met it.
   std::map<Met, uint32_t> met_numbers_;
   std::vector<uint64_t> words_;  // By FrameId, if known_words_ says so.

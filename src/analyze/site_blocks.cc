@@ -73,10 +73,11 @@ static void merge(const BlockBar& more, BlockBar* bar) {
 void SiteBlocks::thin(size_t most) {
   while (bars_.size() > most) {
     size_t before = bars_.size();
-    std::ranges::sort(bars_, [](const BlockBar& a, const BlockBar& b) {
+    auto goes_before = [](const BlockBar& a, const BlockBar& b) {
       return std::tie(a.life_class, a.size_class, a.born, a.died) <
              std::tie(b.life_class, b.size_class, b.born, b.died);
-    });
+    };
+    if (!std::ranges::is_sorted(bars_, goes_before)) std::ranges::sort(bars_, goes_before);
     // One of each pair of neighbours, as long as there are too many; first those that leave out
     // the least time in which there was none.
     size_t kept = 0, surplus = bars_.size() - most;

@@ -77,14 +77,16 @@ struct BlockFilter {
   // The same, whatever the size.
   bool lets_through(ImageId image, StackId stack, analyze::StrandId strand) const;
 };
-// Those of rows that `counts` says, with the question's threads, phases and sizes.
+// Those of these rows, with the question's threads, phases and sizes.
 BlockFilter block_filter(const Context& context, const analyze::Explorer::Question& question,
-                         const std::function<bool(size_t row)>& counts);
+                         const std::vector<bool>& rows);
 
 struct BlocksQuestion {
   analyze::NamedFrame site;
-  analyze::Query query;
-  BlockFilter filter;
+  analyze::Explorer::Question question;
+  std::vector<bool> rows;       // Those of the site.
+  std::optional<size_t> image;  // Its place in the tables, if they are of one.
+  BlockFilter filter;           // Once events are to be read: see filter_events().
   // Whether each block is to be told apart, however long that takes. Nothing: if it does not.
   std::optional<bool> each;
 };
@@ -92,7 +94,8 @@ Result<BlocksQuestion> blocks_question(const Context& context, const Parameters&
 // From the index, with the explorer; nothing: it does not know, or all events are read soon.
 std::optional<std::string> indexed_blocks_answer(const Context& context,
                                                  const BlocksQuestion& asked);
-// From all events.
+// From all events, for which the filter must have been made, with the explorer.
+void filter_events(const Context& context, BlocksQuestion* asked);
 Result<std::string> blocks_answer(const Context& context, const BlocksQuestion& asked);
 // The same from an observer of events that somebody else reads.
 std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked, size_t most_bars);

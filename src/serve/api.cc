@@ -276,6 +276,7 @@ Result<Reply> Api::report(const std::string& name, const Parameters& parameters)
       if (!question) return std::unexpected(question.error());
       if (auto indexed = indexed_blocks_answer(with, *question))
         return keep(key, {200, kColumnsType, std::move(*indexed)});
+      filter_events(with, &*question);
       of_blocks = std::move(*question);
     }
   }

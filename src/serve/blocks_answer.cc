@@ -29,13 +29,13 @@ bool BlockFilter::lets_through(ImageId image, const analyze::Block& block) const
 }
 
 BlockFilter block_filter(const Context& context, const Explorer::Question& question,
-                         const std::function<bool(size_t row)>& counts) {
+                         const std::vector<bool>& rows) {
   BlockFilter filter;
   Explorer& explorer = context.explorer;
   const std::vector<trace::Image>& images = explorer.reading().tables().images;
   for (const trace::Image& image : images) filter.stacks.emplace_back(image.stacks.bound());
   for (size_t row = 0; row < explorer.rows().size(); ++row) {
-    if (!counts(row)) continue;
+    if (!rows[row]) continue;
     const Explorer::RowId& id = explorer.rows()[row];
     std::vector<bool>& stacks = filter.stacks[raw(id.image) - 1];
     stacks.resize(std::max<size_t>(stacks.size(), raw(id.stack) + size_t{1}));
@@ -70,15 +70,25 @@ Result<BlocksQuestion> blocks_question(const Context& context, const Parameters&
   Explorer::Grouping groups = explorer.groups(*question, analyze::By::kSite);
   if (*site >= groups->groups.size()) return fail_usage("there is no such site");
   asked.site = groups->groups[*site].site;
-  const std::vector<bool> meant = explorer.asked_rows(*question);
-  asked.filter = block_filter(context, *question, [&](size_t row) {
-    return groups->group_of_row[row] == *site && meant[row];
-  });
+  asked.rows = explorer.asked_rows(*question);
+  std::vector<bool> images(explorer.reading().tables().images.size());
+  for (size_t row = 0; row < asked.rows.size(); ++row) {
+    if (groups->group_of_row[row] != *site) asked.rows[row] = false;
+    if (asked.rows[row]) images[raw(explorer.rows()[row].image) - 1] = true;
+  }
+  for (size_t i = 0; i < images.size(); ++i)
+    if (!question->query.selection.contains(explorer.reading().tables().images[i]))
+      images[i] = false;
+  // Threads of several processes have the same numbers: whose block it is can be told of one.
+  if (std::ranges::count(images, true) == 1)
+    asked.image = static_cast<size_t>(std::ranges::find(images, true) - images.begin());
   if (std::string each = word(parameters, "each"); !each.empty()) asked.each = each == "1";
-  asked.query = question->query;
-  asked.query.frames = {};
-  asked.query.tally = {};
+  asked.question = std::move(*question);
   return asked;
+}
+
+void filter_events(const Context& context, BlocksQuestion* asked) {
+  asked->filter = block_filter(context, asked->question, asked->rows);
 }
 
 std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked,
@@ -90,20 +100,6 @@ std::unique_ptr<analyze::SiteBlocks> blocks_observer(const BlocksQuestion& asked
       most_bars);
 }
 
-// Threads of several processes have the same numbers: whose block it is can be told of one.
-static const trace::Image* only_image(const trace::Tables& tables, const BlocksQuestion& asked) {
-  const trace::Image* only = nullptr;
-  for (size_t i = 0; i < tables.images.size(); ++i) {
-    const std::vector<bool>& stacks = asked.filter.stacks[i];
-    if (!asked.query.selection.contains(tables.images[i]) ||
-        std::ranges::find(stacks, true) == stacks.end())
-      continue;
-    if (only) return nullptr;
-    only = &tables.images[i];
-  }
-  return only;
-}
-
 std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
                            analyze::SiteBlocks* blocks) {
   uint64_t count = blocks->blocks();
@@ -113,7 +109,7 @@ std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
   const trace::Tables& tables = reading.tables();
   std::vector<double> born, died, bytes, stands_for;
   std::vector<uint32_t> tids;
-  const trace::Image* image = only_image(tables, asked);
+  const trace::Image* image = asked.image ? &tables.images[*asked.image] : nullptr;
   auto tid_of = [&](ThreadId thread) -> uint32_t {
     bool known = image && thread != ThreadId::kNone && raw(thread) <= image->threads.size();
     return known ? static_cast<uint32_t>(image->threads[raw(thread) - 1].tid) : 0;
@@ -150,23 +146,13 @@ std::string blocks_columns(const Context& context, const BlocksQuestion& asked,
 std::optional<std::string> indexed_blocks_answer(const Context& context,
                                                  const BlocksQuestion& asked) {
   constexpr uint64_t kFewEvents = 2'000'000;  // Read in a fraction of a second.
-  using Cells = analyze::SiteBlocks::Cells;
   Explorer& explorer = context.explorer;
   const analyze::Index* index = explorer.index();
   if (!index || asked.each.value_or(index->facts().events <= kFewEvents)) return std::nullopt;
-  std::optional<analyze::Index::Steps> steps = explorer.parting_steps_of(asked.query);
+  std::optional<analyze::Index::Steps> steps = explorer.parting_steps_of(asked.question.query);
   if (!steps) return std::nullopt;
   Jobs::Running job(&context.jobs, "looking for the blocks of a site", context.asked);
-  const trace::Tables& tables = explorer.reading().tables();
-  Cells cells = {{}, asked.filter.min_size, asked.filter.max_size};
-  for (const analyze::IndexCell& cell : index->cells()) {
-    bool counts = asked.query.selection.contains(tables.image(cell.image)) &&
-                  asked.filter.lets_through(cell.image, cell.stack, cell.strand);
-    auto [least, most] = analyze::sizes_of_class(cell.size_class);
-    bool all = least >= cells.min_size && most <= cells.max_size;
-    bool some = least <= cells.max_size && most >= cells.min_size;
-    cells.wants.push_back(!counts || !some ? Cells::kNone : all ? Cells::kAll : Cells::kSome);
-  }
+  const analyze::SiteBlocks::Cells cells = explorer.cells_of_rows(asked.question, asked.rows);
   analyze::SiteBlocks blocks({}, kMostBars);
   // Beyond so many it is worth keeping what they come to in each step, which then are short.
   constexpr uint64_t kManyBlocks = 4'000'000;
@@ -187,7 +173,10 @@ Result<std::string> blocks_answer(const Context& context, const BlocksQuestion& 
   std::unique_ptr<analyze::SiteBlocks> blocks = blocks_observer(asked, kMostBars);
   auto progress = [&](double share) { job.show(share); };
   auto attach = [&](analyze::Heap* heap) { heap->add_observer(blocks.get()); };
-  auto reading = analyze::Reading::open(context.path, asked.query, {progress, attach, {}});
+  analyze::Query query = asked.question.query;
+  query.frames = {};
+  query.tally = {};
+  auto reading = analyze::Reading::open(context.path, query, {progress, attach, {}});
   if (!reading) return std::unexpected(reading.error());
   return blocks_columns(context, asked, blocks.get());
 }

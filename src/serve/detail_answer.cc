@@ -32,8 +32,7 @@ Result<DetailQuestion> detail_question(const Context& context, const Parameters&
   asked.query.tally = {};
   asked.query.tally.by_stack = false;  // Nobody asks for rows.
   if (Explorer::is_about_all(*question)) return asked;
-  const std::vector<bool> meant = explorer.asked_rows(*question);
-  asked.filter = block_filter(context, *question, [&](size_t row) { return meant[row]; });
+  asked.filter = block_filter(context, *question, explorer.asked_rows(*question));
   return asked;
 }
 

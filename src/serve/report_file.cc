@@ -156,6 +156,7 @@ class Maker {
     for (uint32_t site : heaviest_sites(context_, kBlocksOfSites)) {
       Result<BlocksQuestion> asked = blocks_question(context_, {{"site", std::to_string(site)}});
       if (!asked) return std::unexpected(asked.error());
+      filter_events(context_, &*asked);
       followed_.push_back({site, std::move(*asked), nullptr});
     }
     BlocksOfSites blocks(context_.explorer.reading().tables().images.size());
