@@ -65,6 +65,9 @@ async function measure() {
   await page.waitForFunction(() => window.painted > 0, null, { timeout: 600_000 });
   await page.waitForTimeout(6_000);  // What the server does when nobody asks is done.
 
+  // As if it had not been asked before: nobody knows which stacks these are, and what they come to.
+  let texts_asked = 0;
+  const fresh = (text) => `${text}%20or%20nobody${++texts_asked}`;
   const repaint = (hash) => page.evaluate(async (hash) => {
     const asked = performance.now();
     location.hash = hash;
@@ -81,7 +84,7 @@ async function measure() {
   const asked = (i) => ({
     range: `metric=allocated&from=${i * 5}.3%25&to=${100 - i * 4}.1%25`,
     metric: `metric=${["live", "peak", "allocations"][i % 3]}&to=${i * 9}.7%25`,
-    "stack text": `where=${["left", "left and right", "right or leaf"][i % 3]}&to=${50 + i}.0%25`,
+    "stack text": `where=${fresh(["left", "left and right", "right or leaf"][i % 3])}&to=${50 + i}.0%25`,
     size: `min_size=${[64, 128, 256][i % 3]}&metric=allocated&to=${40 + i}.5%25`,
     "function that is hidden": `hide=${["left", "right", "leaf"][i % 3]}&to=${30 + i}.5%25`,
     "range, by lifetime": `metric=lifetime&from=${i * 5}.4%25&to=${100 - i * 4}.2%25`,
@@ -147,21 +150,26 @@ async function measure() {
     for (const range of ranges) found.push(await table(`#${words}&${range}`));
     row(`repaint after another range: ${what}`, spread(found));
   }
-  const texts = ["leaf", "left", "right", "left%20and%20right", "right%20or%20leaf"];
+  const texts = () => ["leaf", "left", "right", "left%20and%20right", "right%20or%20leaf"].map(fresh);
   for (const view of ["leaks", "lifetimes", "threads", "sizes", "sites"]) {
     const found = [];
-    for (const [i, text] of texts.entries()) found.push(await table(`#view=${view}&where=${text}&${ranges[i]}`));
+    for (const [i, text] of texts().entries()) found.push(await table(`#view=${view}&where=${text}&${ranges[i]}`));
     row(`repaint after another stack text: ${view}`, spread(found));
   }
   await repaint("#view=blocks");
   const heaviest = await page.inputValue(".toolbar select");
   const blocks = async (what, words) => {
-    const found = [];
-    for (const word of words) found.push((await repaint(`#view=blocks&site=${heaviest}&${word}`)).flame);
+    const found = [], curves = [];
+    for (const word of words) {
+      const { flame, curve } = await repaint(`#view=blocks&site=${heaviest}&${word}`);
+      found.push(flame);
+      if (curve > 0) curves.push(curve);
+    }
     row(`repaint after another ${what}: blocks`, spread(found));
+    row(`repaint after another ${what}: the curve above blocks`, spread(curves));
   };
   await blocks("range", ranges);
-  await blocks("stack text", texts.map((text, i) => `where=${text}&${ranges[i]}`));
+  await blocks("stack text", texts().map((text, i) => `where=${text}&${ranges[i]}`));
   const status = fs.readFileSync(`/proc/${server.pid}/status`, "utf8");
   row("server's memory, at most", `${Math.round(Number(/VmHWM:\s*(\d+)/.exec(status)[1]) / 1024)} MiB`);
 }

@@ -311,22 +311,21 @@ class Index {
                                 __attribute__((always_inline)) { visit(half, life); });
     });
   }
-  // The same, with all births.
-  template <typename Visit>
-  bool for_each_born_ended_in_two(Steps steps, Visit&& visit) const {
+  // The same with all births, only of cells that wants(cell) says.
+  template <typename Wants, typename Visit>
+  bool for_each_born_ended_in_two(Steps steps, Wants&& wants, Visit&& visit) const {
     return in_two(steps, [&](size_t half, IndexBlocks* blocks, uint32_t from, uint32_t to) {
-      return for_each_born_ended(blocks, from, to,
+      return for_each_born_ended(blocks, from, to, wants,
                                  [&](const IndexLife& life) { visit(half, life); });
     });
   }
-  template <typename Visit>
-  bool for_each_born_ended(IndexBlocks* blocks, uint32_t first, uint32_t end, Visit&& visit) const {
+  template <typename Wants, typename Visit>
+  bool for_each_born_ended(IndexBlocks* blocks, uint32_t first, uint32_t end, Wants&& wants,
+                           Visit&& visit) const {
     for (uint32_t step = first; step < end; ++step)
       for (uint32_t reach = 0; reach < kReaches; ++reach) {
         const IndexLivesReader* lives = blocks->lives(step, reach);
-        if (lives ? !lives->for_each_born_inner(cells_.size(), visit) ||
-                        !lives->for_each_straddler(cells_.size(), visit)
-                  : blocks->damaged())
+        if (lives ? !lives->for_each_born(cells_.size(), wants, visit) : blocks->damaged())
           return false;
       }
     return true;

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char kMagic[8] = {'M', 'S', 'C', 'O', 'P', 'E', 'I', 'X'};
-constexpr uint32_t kVersion = 12;
+constexpr uint32_t kVersion = 13;
 constexpr const char kSuffix[] = ".index";
 constexpr uint32_t kGroups = IndexTimes::kSteps / IndexTimes::kGroupSteps + 1;
 constexpr size_t kLives = size_t{IndexTimes::kSteps} * kReaches;

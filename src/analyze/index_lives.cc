@@ -151,7 +151,9 @@ std::vector<PackedBlock> IndexLivesWriter::packed(std::vector<Reach> reaches) {
     Packer raw;
     std::vector<std::vector<uint8_t>> taken;
     for (Columns* columns : {&reach.inner, &reach.straddlers}) {
-      for (std::vector<uint8_t>& column : columns->singles) taken.push_back(std::move(column));
+      raw.number(columns->singles[kGaps].size());
+      for (const std::vector<uint64_t>& numbers : columns->singles)
+        put_batches(numbers, &taken.emplace_back());
       taken.push_back(std::move(columns->others));
     }
     for (const auto& column : taken) raw.number(column.size());
@@ -192,11 +194,11 @@ void IndexLivesWriter::write(const IndexLife& life, uint32_t step, Reach* reach)
   bool inner = life.born == step;
   Columns& to = inner ? reach->inner : reach->straddlers;
   if (is_single(life)) {
-    put_gap(gap(life.cell, &to.last_single), &to.singles[kGaps]);
-    put(&to.singles[kSizes], life.bytes);
-    put(&to.singles[kTicks], life.ticks);
-    if (!inner) put(&to.singles[kAges], step - life.born);
-    put(&to.singles[kBirths], life.births);
+    to.singles[kGaps].push_back(gap(life.cell, &to.last_single));
+    to.singles[kSizes].push_back(life.bytes);
+    to.singles[kTicks].push_back(life.ticks);
+    if (!inner) to.singles[kAges].push_back(step - life.born);
+    to.singles[kBirths].push_back(life.births);
     return;
   }
   std::vector<uint8_t>* others = &to.others;
@@ -223,6 +225,7 @@ bool IndexLivesReader::open(std::vector<uint8_t>* packed, uint64_t raw_bytes, ui
   Unpacker in(std::span<const uint8_t>(raw_).first(raw_bytes));
   uint64_t sizes[2][Writer::kSingles + 1];
   Columns* both[2] = {&inner_, &straddlers_};
+  for (Columns* columns : both) columns->count = in.number();
   for (auto& of_columns : sizes)
     for (uint64_t& size : of_columns) size = in.number();
   for (int i = 0; i < 2; ++i) {

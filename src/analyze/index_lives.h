@@ -19,6 +19,8 @@
 #include <cstdint>
 #include <span>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "analyze/index_block.h"
@@ -88,7 +90,7 @@ class IndexLivesWriter {
  private:
   friend class IndexLivesReader;
   // Single blocks, freed by whoever made them and never reallocated, are most: they have columns of
-  // their own. Of inner ones the ages are left out.
+  // their own, read by the batch. Of inner ones the ages are left out.
   enum Single {
     kGaps,
     kSizes,
@@ -114,7 +116,7 @@ class IndexLivesWriter {
   void for_each_put_together(uint32_t step, Visit&& visit) const;
   // Of inner ones, or of straddlers.
   struct Columns {
-    std::vector<uint8_t> singles[kSingles];
+    std::vector<uint64_t> singles[kSingles];
     std::vector<uint8_t> others;
     uint32_t last_single = 0, last_other = 0;
 
@@ -139,11 +141,12 @@ class IndexLivesReader {
   // sense, which may be found when some have been shown.
   template <typename Visit>
   bool for_each_straddler(uint64_t cells, Visit&& visit) const;
-  // For the others; without their births, or with them, which takes longer.
+  // For the others, without their births.
   template <typename Visit>
   bool for_each_inner(uint64_t cells, Visit&& visit) const;
-  template <typename Visit>
-  bool for_each_born_inner(uint64_t cells, Visit&& visit) const;
+  // For all with their births that are of cells which wants(cell) says.
+  template <typename Wants, typename Visit>
+  bool for_each_born(uint64_t cells, Wants&& wants, Visit&& visit) const;
   // For all; but straddlers' births may not be told: `born` and `began` are kUntold then. That is
   // faster.
   template <typename Visit>
@@ -152,6 +155,7 @@ class IndexLivesReader {
  private:
   using Writer = IndexLivesWriter;
   struct Columns {
+    uint64_t count = 0;  // Of singles.
     std::span<const uint8_t> singles[Writer::kSingles];
     std::span<const uint8_t> others;
   };
@@ -160,121 +164,86 @@ class IndexLivesReader {
     const uint8_t *at, *end;
     explicit Cursor(std::span<const uint8_t> column)
         : at(column.data()), end(column.data() + column.size()) {}
-    MSCOPE_FAST uint64_t next() { return next_number(at, end); }
-    MSCOPE_FAST uint64_t next_gap() { return analyze::next_gap(at, end); }
-    MSCOPE_FAST uint64_t next_long() { return next_long_number(at, end); }
+    uint64_t next() { return next_number(at, end); }
     bool more() const { return at < end; }
     bool over() const { return at > end; }
     bool done() const { return at == end; }
   };
 
-  // The next `count` numbers of a column, read by `next`; false: there are not as many.
-  template <typename Next>
-  static bool next_of(size_t count, Next&& next, Cursor* column, uint64_t* numbers) {
-    Cursor from = *column;
-    for (size_t i = 0; i < count; ++i) {
-      numbers[i] = next(from);
-      if (from.over()) return false;
-    }
-    *column = from;
-    return true;
-  }
-  // Of two columns at once: a CPU that waits to know where the next number of the one begins reads
-  // the other.
-  template <typename Next>
-  static bool next_of_both(size_t count, Next&& next, Cursor* one, uint64_t* of_one, Cursor* other,
-                           uint64_t* of_other) {
-    Cursor a = *one, b = *other;
-    for (size_t i = 0; i < count; ++i) {
-      of_one[i] = next(a);
-      of_other[i] = next(b);
-      if (a.over() || b.over()) return false;
-    }
-    *one = a, *other = b;
-    return true;
-  }
-
-  // `born`: what is said of their births, which are not read.
-  template <typename Visit>
-  bool scan_singles(const Columns& columns, uint64_t cells, uint32_t born, Visit& visit) const;
-  // Those without ages were born in this step.
-  template <bool kWithAges, typename Visit>
-  bool scan_born_singles(const Columns& columns, uint64_t cells, Visit& visit) const;
-  template <bool kStraddlers, typename Visit>
-  bool scan_others(const Columns& columns, uint64_t cells, Visit& visit) const;
+  // Which columns of singles are wanted besides gaps, sizes and ticks. Without ages all are said to
+  // be of step `born`; without births nothing is said of when in it.
+  enum Births { kNoBirths, kBirths, kBirthsAndAges };
+  template <Births kTold, typename Wants, typename Visit>
+  bool scan_singles(const Columns& columns, uint64_t cells, uint32_t born, const Wants& wants,
+                    Visit& visit) const;
+  template <bool kStraddlers, typename Wants, typename Visit>
+  bool scan_others(const Columns& columns, uint64_t cells, const Wants& wants, Visit& visit) const;
+  struct AnyCell {
+    bool operator()(uint64_t) const { return true; }
+  };
 
   uint32_t step_ = 0;
   std::vector<uint8_t> raw_;
   Columns inner_, straddlers_;
 };
 
-template <typename Visit>
+// Which of a batch are wanted cannot be guessed: they are picked without a branch first.
+template <IndexLivesReader::Births kTold, typename Wants, typename Visit>
 bool IndexLivesReader::scan_singles(const Columns& columns, uint64_t cells, uint32_t born,
-                                    Visit& visit) const {
-  Cursor gaps(columns.singles[Writer::kGaps]), sizes(columns.singles[Writer::kSizes]),
-      ticks(columns.singles[Writer::kTicks]);
+                                    const Wants& wants, Visit& visit) const {
+  uint64_t gaps[kBatch], sizes[kBatch], ticks[kBatch], ages[kBatch], births[kBatch];
+  std::pair<Cursor, uint64_t*> all[] = {
+      {Cursor(columns.singles[Writer::kGaps]), gaps},
+      {Cursor(columns.singles[Writer::kSizes]), sizes},
+      {Cursor(columns.singles[Writer::kTicks]), ticks},
+      {Cursor(columns.singles[Writer::kBirths]), births},
+      {Cursor(columns.singles[Writer::kAges]), ages},
+  };
+  const std::span told(all, kTold == kNoBirths ? 3 : kTold == kBirths ? 4 : 5);
+  constexpr bool kPicks = !std::is_same_v<Wants, AnyCell>;
+  uint32_t cell_of[kBatch];
+  uint8_t picked[kBatch];
   IndexLife life;
   life.born = life.began = born;
-  for (uint64_t cell = 0; gaps.more();) {
-    uint64_t gap = gaps.next_gap();
-    if (gap >= cells - cell) return false;
-    cell += gap;  // The next may be of the same.
-    life.cell = static_cast<uint32_t>(cell);
-    life.bytes = sizes.next();
-    life.longest_ticks = life.ticks = ticks.next_long();
-    if (sizes.over() || ticks.over()) return false;
-    visit(static_cast<const IndexLife&>(life));
-  }
-  return gaps.done() && sizes.done() && ticks.done();
-}
-
-// Some lives at a time, two columns after the other: all five at once have more in hand than a CPU
-// has registers, and take half as long again.
-template <bool kWithAges, typename Visit>
-bool IndexLivesReader::scan_born_singles(const Columns& columns, uint64_t cells,
-                                         Visit& visit) const {
-  constexpr size_t kBatch = 256;
-  uint32_t cell_of[kBatch];
-  uint64_t size_of[kBatch], ticks_of[kBatch], age_of[kBatch], birth_of[kBatch];
-  Cursor gaps(columns.singles[Writer::kGaps]), sizes(columns.singles[Writer::kSizes]),
-      ticks(columns.singles[Writer::kTicks]), ages(columns.singles[Writer::kAges]),
-      births(columns.singles[Writer::kBirths]);
-  IndexLife life;
-  life.born = life.began = step_;
-  for (uint64_t cell = 0; gaps.more();) {
-    size_t lives = 0;
-    for (; lives < kBatch && gaps.more(); ++lives) {
-      uint64_t gap = gaps.next_gap();
-      if (gap >= cells - cell) return false;
-      cell += gap;  // The next may be of the same.
-      cell_of[lives] = static_cast<uint32_t>(cell);
+  uint64_t cell = 0;
+  for (uint64_t left = columns.count; left > 0;) {
+    size_t count = std::min<uint64_t>(left, kBatch);
+    left -= count;
+    for (auto& [column, numbers] : told)
+      if (!next_batch(column.at, column.end, count, numbers)) return false;
+    size_t wanted = 0;
+    for (size_t i = 0; i < count; ++i) {
+      if (gaps[i] >= cells - cell) return false;
+      cell += gaps[i];  // The next may be of the same.
+      cell_of[i] = static_cast<uint32_t>(cell);
+      if constexpr (kPicks) {
+        picked[wanted] = static_cast<uint8_t>(i);
+        wanted += wants(cell);
+      }
     }
-    auto any = [](Cursor& cursor) __attribute__((always_inline)) { return cursor.next(); };
-    auto any_long = [](Cursor& cursor)
-                        __attribute__((always_inline)) { return cursor.next_long(); };
-    if (!next_of_both(lives, any_long, &ticks, ticks_of, &births, birth_of)) return false;
-    if (!(kWithAges ? next_of_both(lives, any, &sizes, size_of, &ages, age_of)
-                    : next_of(lives, any, &sizes, size_of)))
-      return false;
-    for (size_t i = 0; i < lives; ++i) {
+    if (!kPicks) wanted = count;
+    for (size_t k = 0; k < wanted; ++k) {
+      size_t i = kPicks ? picked[k] : k;
       life.cell = cell_of[i];
-      life.bytes = size_of[i];
-      life.longest_ticks = life.ticks = ticks_of[i];
-      life.first_birth = life.last_birth = life.births = birth_of[i];
-      life.last_death = life.births + life.ticks;
-      if constexpr (kWithAges) {
-        if (age_of[i] == 0 || age_of[i] > step_) return false;
-        life.born = life.began = step_ - static_cast<uint32_t>(age_of[i]);
+      life.bytes = sizes[i];
+      life.longest_ticks = life.ticks = ticks[i];
+      if constexpr (kTold != kNoBirths) {
+        life.first_birth = life.last_birth = life.births = births[i];
+        life.last_death = births[i] + ticks[i];
+      }
+      if constexpr (kTold == kBirthsAndAges) {
+        if (ages[i] == 0 || ages[i] > step_) return false;
+        life.born = life.began = step_ - static_cast<uint32_t>(ages[i]);
       }
       visit(static_cast<const IndexLife&>(life));
     }
   }
-  return gaps.done() && sizes.done() && ticks.done() && births.done() &&
-         (!kWithAges || ages.done());
+  return std::ranges::all_of(told, [](const auto& column) { return column.first.done(); });
 }
 
-template <bool kStraddlers, typename Visit>
-bool IndexLivesReader::scan_others(const Columns& columns, uint64_t cells, Visit& visit) const {
+template <bool kStraddlers, typename Wants, typename Visit>
+bool IndexLivesReader::scan_others(const Columns& columns, uint64_t cells, const Wants& wants,
+                                   Visit& visit) const {
   Cursor other(columns.others);
   IndexLife life;
   life.born = life.began = step_;
@@ -306,32 +275,36 @@ bool IndexLivesReader::scan_others(const Columns& columns, uint64_t cells, Visit
     life.longest_ticks = other.next();
     life.ticks = other.next();
     if (other.over() || life.blocks == 0) return false;
-    visit(static_cast<const IndexLife&>(life));
+    if (wants(cell)) visit(static_cast<const IndexLife&>(life));
   }
   return other.done();
 }
 
 template <typename Visit>
 bool IndexLivesReader::for_each_straddler(uint64_t cells, Visit&& visit) const {
-  return scan_born_singles<true>(straddlers_, cells, visit) &&
-         scan_others<true>(straddlers_, cells, visit);
+  return scan_singles<kBirthsAndAges>(straddlers_, cells, 0, AnyCell{}, visit) &&
+         scan_others<true>(straddlers_, cells, AnyCell{}, visit);
 }
 
 template <typename Visit>
 bool IndexLivesReader::for_each_inner(uint64_t cells, Visit&& visit) const {
-  return scan_singles(inner_, cells, step_, visit) && scan_others<false>(inner_, cells, visit);
+  return scan_singles<kNoBirths>(inner_, cells, step_, AnyCell{}, visit) &&
+         scan_others<false>(inner_, cells, AnyCell{}, visit);
 }
 
-template <typename Visit>
-bool IndexLivesReader::for_each_born_inner(uint64_t cells, Visit&& visit) const {
-  return scan_born_singles<false>(inner_, cells, visit) && scan_others<false>(inner_, cells, visit);
+template <typename Wants, typename Visit>
+bool IndexLivesReader::for_each_born(uint64_t cells, Wants&& wants, Visit&& visit) const {
+  return scan_singles<kBirths>(inner_, cells, step_, wants, visit) &&
+         scan_others<false>(inner_, cells, wants, visit) &&
+         scan_singles<kBirthsAndAges>(straddlers_, cells, 0, wants, visit) &&
+         scan_others<true>(straddlers_, cells, wants, visit);
 }
 
 template <typename Visit>
 bool IndexLivesReader::for_each(uint64_t cells, Visit&& visit) const {
   return for_each_inner(cells, visit) &&
-         scan_singles(straddlers_, cells, IndexLife::kUntold, visit) &&
-         scan_others<true>(straddlers_, cells, visit);
+         scan_singles<kNoBirths>(straddlers_, cells, IndexLife::kUntold, AnyCell{}, visit) &&
+         scan_others<true>(straddlers_, cells, AnyCell{}, visit);
 }
 
 }  // namespace malloscope::analyze

@@ -106,15 +106,20 @@ struct SiteBlocks::Looks {
   std::vector<uint32_t> of_cell;
 
   Looks(const Index& index, const Cells& cells) : of_cell(cells.wants.size()) {
+    // Numbers of the thread that was met last, by class of sizes.
+    std::array<std::array<uint32_t, 3>, 65> of_last = {};
+    ThreadId last = ThreadId::kNone;
     std::map<Look, uint32_t> known;
-    Look last = looks[0];
-    uint32_t number = 0;
     for (size_t i = 0; i < cells.wants.size(); ++i) {
       if (cells.wants[i] == Cells::kNone) continue;
       const IndexCell& cell = index.cells()[i];
-      Look look = {cells.wants[i], thread_of(cell.strand), static_cast<uint8_t>(cell.size_class)};
-      if (look != last) {
-        last = look;
+      if (thread_of(cell.strand) != last) {
+        last = thread_of(cell.strand);
+        of_last = {};
+      }
+      uint32_t& number = of_last[cell.size_class][cells.wants[i]];
+      if (number == 0) {
+        Look look = {cells.wants[i], last, static_cast<uint8_t>(cell.size_class)};
         auto [place, fresh] = known.try_emplace(look, static_cast<uint32_t>(looks.size()));
         if (fresh) looks.push_back(look);
         number = place->second;
@@ -182,7 +187,7 @@ bool SiteBlocks::restore(const Index& index, Index::Steps steps, const Cells& ce
   const IndexTimes& times = index.facts().times;
   auto add = [&](Half& half, const IndexLife& life, bool alive) {
     size_t look = look_of[life.cell];
-    if (look == 0 || !half.wants(life, look)) return;
+    if (!half.wants(life, look)) return;
     uint64_t born = times.begin_of(life.born);
     BlockBar bar = {born + life.first_birth,
                     born + life.last_death,
@@ -196,10 +201,12 @@ bool SiteBlocks::restore(const Index& index, Index::Steps steps, const Cells& ce
     half.blocks += life.blocks;
     half.is_coarse |= life.blocks > 1;
   };
+  auto wants = [&](uint64_t cell) { return look_of[cell] != 0; };
   bool good = index.for_each_born_ended_in_two(
-      steps, [&](size_t half, const IndexLife& life) { add(halves[half], life, false); });
-  good = good && index.for_each_live(steps.last,
-                                     [&](const IndexLife& life) { add(halves[0], life, true); });
+      steps, wants, [&](size_t half, const IndexLife& life) { add(halves[half], life, false); });
+  good = good && index.for_each_live(steps.last, [&](const IndexLife& life) {
+    if (wants(life.cell)) add(halves[0], life, true);
+  });
   for (Half& half : halves) {
     half.bars.take(&bars_);
     blocks_ += half.blocks;
@@ -225,26 +232,28 @@ class SiteBlocks::StepFold {
     if (!wants_(life, look)) return;
     size_t length = ended == IndexTimes::kSteps ? kLives - 1 : size_class(life.longest_ticks);
     uint32_t age = ended - life.born;
-    if (age >= kAges) [[unlikely]]
-      return add_far(life, look, length);
-    uint32_t& place = near_[age * stride_ + look * kLives + length];
+    uint32_t& place = age < kAges ? near_[age * stride_ + look * kLives + length]
+                                  : far_place(life.born, look, length);
     if (place == 0) [[unlikely]]
       place = begin_sum(life.born, look, length);
     sums_[place - 1].add(life);
   }
 
   void finish_step(uint32_t ended, std::vector<Folded::Entry>* entries) {
-    for (const Sum& sum : sums_) {
-      const Looks::Look& look = looks_.looks[sum.look];
-      uint64_t born = times_.begin_of(sum.born);
-      BlockBar bar = {born + sum.first, born + sum.last, sum.bytes, sum.blocks,
-                      look.thread,      look.size_class, sum.length};
+    for (size_t i = 0; i < sums_.size(); ++i) {
+      const Sum& sum = sums_[i];
+      const Kind& kind = kinds_[i];
+      const Looks::Look& look = looks_.looks[kind.look];
+      uint64_t born = times_.begin_of(kind.born);
+      BlockBar bar = {born + sum.first, born + sum.last, sum.bytes,  sum.blocks,
+                      look.thread,      look.size_class, kind.length};
       if (ended == IndexTimes::kSteps) make_alive(&bar);
-      entries->push_back({sum.born, ended, bar});
-      if (uint32_t age = ended - sum.born; age < kAges)
-        near_[age * stride_ + sum.look * kLives + sum.length] = 0;
+      entries->push_back({kind.born, ended, bar});
+      if (uint32_t age = ended - kind.born; age < kAges)
+        near_[age * stride_ + kind.look * kLives + kind.length] = 0;
     }
     sums_.clear();
+    kinds_.clear();
     far_.clear();
   }
   bool knows() const { return wants_.knows(); }
@@ -252,9 +261,11 @@ class SiteBlocks::StepFold {
  private:
   static constexpr size_t kLives = 66;  // Powers of two, and never.
   static constexpr uint32_t kAges = 16;
-  struct Sum {
-    uint32_t born = 0, look = 0;
-    uint8_t length = 0;
+  struct Kind {
+    uint32_t born, look;
+    uint8_t length;
+  };
+  struct Sum {  // Of a kind, apart from what that is, so that all fit into the nearest cache.
     uint64_t first = UINT64_MAX, last = 0;  // Ticks since the step of birth began.
     uint64_t bytes = 0, blocks = 0;
 
@@ -267,13 +278,12 @@ class SiteBlocks::StepFold {
   };
 
   MSCOPE_SLOW uint32_t begin_sum(uint32_t born, size_t look, size_t length) {
-    sums_.push_back({born, static_cast<uint32_t>(look), static_cast<uint8_t>(length)});
+    kinds_.push_back({born, static_cast<uint32_t>(look), static_cast<uint8_t>(length)});
+    sums_.emplace_back();
     return static_cast<uint32_t>(sums_.size());
   }
-  void add_far(const IndexLife& life, size_t look, size_t length) {
-    uint32_t& place = far_[(uint64_t{look} * IndexTimes::kSteps + life.born) * kLives + length];
-    if (place == 0) place = begin_sum(life.born, look, length);
-    sums_[place - 1].add(life);
+  MSCOPE_SLOW uint32_t& far_place(uint32_t born, size_t look, size_t length) {
+    return far_[(uint64_t{look} * IndexTimes::kSteps + born) * kLives + length];
   }
 
   const IndexTimes& times_;
@@ -281,6 +291,7 @@ class SiteBlocks::StepFold {
   Wants wants_;
   const size_t stride_;
   std::vector<Sum> sums_;  // Of the step.
+  std::vector<Kind> kinds_;
   // Which sum, + 1: by age in steps, look and length, where nearly all are; of those that are older
   // by birth instead.
   std::vector<uint32_t> near_;
@@ -293,16 +304,15 @@ bool SiteBlocks::Folded::fold(const Index& index, const Cells& cells,
                               const Looks& looks, const LookOf& look_of) {
   StepFold folds[2] = {StepFold(index, cells, looks), StepFold(index, cells, looks)};
   std::vector<Entry> halves[2];
+  auto wants = [&](uint64_t cell) { return look_of[cell] != 0; };
   bool good = true;
   for (Index::Steps steps : missing)
     good &= index.in_two(steps, [&](size_t i, IndexBlocks* blocks, uint32_t first, uint32_t end) {
       for (uint32_t step = first; step < end; ++step) {
-        if (!index.for_each_born_ended(blocks, step, step + 1,
-                                       [&](const IndexLife& life) __attribute__((always_inline)) {
-                                         if (size_t look = look_of[life.cell])
-                                           folds[i].add(life, look, step);
-                                       }))
-          return false;
+        auto add = [&](const IndexLife& life) __attribute__((always_inline)) {
+          folds[i].add(life, look_of[life.cell], step);
+        };
+        if (!index.for_each_born_ended(blocks, step, step + 1, wants, add)) return false;
         folds[i].finish_step(step, &halves[i]);
       }
       return true;
@@ -311,7 +321,7 @@ bool SiteBlocks::Folded::fold(const Index& index, const Cells& cells,
     ended_.insert(ended_.end(), half.begin(), half.end());
   live_.clear();
   good = good && index.for_each_live(last, [&](const IndexLife& life) {
-    if (size_t look = look_of[life.cell]) folds[1].add(life, look, IndexTimes::kSteps);
+    if (wants(life.cell)) folds[1].add(life, look_of[life.cell], IndexTimes::kSteps);
   });
   folds[1].finish_step(IndexTimes::kSteps, &live_);
   return good && folds[0].knows() && folds[1].knows();

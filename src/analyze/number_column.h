@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Columns of numbers, read fast. How many bytes a number has cannot be guessed, and a wrong guess
-// takes longer than the number; so short ones are read without a branch.
+// takes longer than the number; so short ones are read without a branch. Where very many are read,
+// those of a batch have as many bytes each, so that none has to wait to know where it begins.
 //
 // All read beyond `end`, by kBehindColumn bytes at most; where a column is too short, `at` is
 // behind it afterwards, and its reader must see to that.
 
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "base/attributes.h"
@@ -17,7 +19,7 @@
 
 namespace malloscope::analyze {
 
-inline constexpr size_t kBehindColumn = 16;
+inline constexpr size_t kBehindColumn = 32;
 
 inline uint64_t next_of_any_length(const uint8_t*& at, const uint8_t* end) {
   uint64_t value = 0;
@@ -51,17 +53,13 @@ MSCOPE_FAST uint64_t next_number(const uint8_t*& at, const uint8_t* end) {
   return (first & 0x7f) | (second << 7 & (0 - more));
 }
 
-// Of mostly up to four.
-MSCOPE_FAST uint64_t next_long_number(const uint8_t*& at, const uint8_t* end) {
-  uint32_t bytes;
-  memcpy(&bytes, at, sizeof bytes);
-  uint32_t last = ~bytes & 0x80808080;  // The lowest bit is of the last byte.
-  if (last == 0) [[unlikely]]
-    return next_of_any_length(at, end);
-  at += static_cast<unsigned>(std::countr_zero(last)) / 8 + 1;
-  bytes &= last ^ (last - 1);
-  return (bytes & 0x7f) | (bytes >> 1 & 0x3f80) | (bytes >> 2 & 0x1fc000) |
-         (bytes >> 3 & 0xfe00000);
-}
+// Numbers by the batch: how many bytes each has, how many there are that do not fit, the numbers'
+// low bytes, and of those the place (a byte) and the rest.
+inline constexpr size_t kBatch = 128;
+inline constexpr unsigned kMostWidth = 4;
+void put_batches(std::span<const uint64_t> numbers, std::vector<uint8_t>* column);
+
+// The next batch, of `count` numbers; false: there are not as many, or it makes no sense.
+bool next_batch(const uint8_t*& at, const uint8_t* end, size_t count, uint64_t* numbers);
 
 }  // namespace malloscope::analyze
