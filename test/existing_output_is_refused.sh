@@ -47,6 +47,18 @@ done
 "$malloscope" export t.mscope --format folded --force -o t.mscope 2>err
 same "exit code of an export onto the trace itself" $? 2
 ask t.mscope 'r["malloscope"]' >/dev/null
+# Another recording is not lost to what is none.
+cp t.mscope other.mscope
+for words in "export t.mscope --format folded" "html t.mscope"; do
+  # shellcheck disable=SC2086
+  "$malloscope" $words --force -o other.mscope 2>err
+  same "exit code of $words onto another recording" $? 2
+  grep -q "other.mscope is a recording" err || fail "what is said of another recording: $(cat err)"
+  cmp t.mscope other.mscope || fail "$words has replaced another recording"
+  echo old >old.txt
+  # shellcheck disable=SC2086
+  "$malloscope" $words --force -o old.txt >/dev/null 2>err || fail "$words onto something else: $(cat err)"
+done
 "$malloscope" export t.mscope --format folded -o no/such/folder 2>err
 same "exit code of an export that cannot be written" $? 3
 rm -f started

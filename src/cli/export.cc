@@ -128,10 +128,12 @@ int write_export(const ExportOptions& options, analyze::Query query) {
   if (!to_stdout && !options.force && access(options.output.c_str(), F_OK) == 0)
     return complain(kUsage,
                     fmt::format("{} exists already; --force overwrites it", options.output));
-
   if (!to_stdout && same_file(options.trace, options.output))
     return complain(kUsage, fmt::format("{} is the trace itself; name another file for the stacks",
                                         options.output));
+  if (!to_stdout)
+    if (std::string sentence = refusal_to_replace(options.output); !sentence.empty())
+      return complain(kUsage, sentence);
   bool binary = options.format == "pprof" || options.format == "sqlite";
   if (to_stdout && binary && isatty(STDOUT_FILENO))
     return complain(kUsage, fmt::format("{} is binary and not for a terminal; name a file with -o",

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <utility>
 
 namespace malloscope::cli {
@@ -24,12 +25,26 @@ bool same_file(const std::string& a, const std::string& b) {
   return place(a) == place(b);
 }
 
-static bool begins(const std::string& path, std::string_view beginning) {
-  std::string head(beginning.size(), '\0');
+static std::optional<std::string> head_of(const std::string& path, size_t size) {
+  std::string head(size, '\0');
   std::ifstream file(path, std::ios::binary);
-  if (!file) return false;
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  return beginning.starts_with(std::string_view(head).substr(0, file.gcount()));
+  if (!file) return std::nullopt;
+  file.read(head.data(), static_cast<std::streamsize>(size));
+  head.resize(static_cast<size_t>(file.gcount()));
+  return head;
+}
+
+static bool begins(const std::string& path, std::string_view beginning) {
+  std::optional<std::string> head = head_of(path, beginning.size());
+  return head && beginning.starts_with(*head);
+}
+
+std::string refusal_to_replace(const std::string& output) {
+  std::error_code error;
+  if (!fs::is_regular_file(output, error)) return {};  // To read from a terminal is to wait.
+  if (head_of(output, kTraces.beginning.size()) != kTraces.beginning) return {};
+  return fmt::format("{} is a recording, which --force does not replace here; name another file",
+                     output);
 }
 
 std::string obstacle(const std::string& output, const std::vector<std::string>& inputs, bool force,
@@ -45,7 +60,8 @@ std::string obstacle(const std::string& output, const std::vector<std::string>& 
   if (!fs::exists(status)) return {};
   if (!fs::is_regular_file(status)) return fmt::format("{} is not a file", output);
   if (!force) return fmt::format("{} exists already; --force overwrites it", output);
-  if (!replaceable.name.empty() && !begins(output, replaceable.beginning))
+  if (replaceable.name.empty()) return refusal_to_replace(output);
+  if (!begins(output, replaceable.beginning))
     return fmt::format("{} is not a {}, and --force replaces nothing else; name another file",
                        output, replaceable.name);
   return {};

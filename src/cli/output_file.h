@@ -16,11 +16,16 @@ namespace malloscope::cli {
 // number of outputs may go to /dev/null.
 bool same_file(const std::string& a, const std::string& b);
 
-// What --force may replace: a file that begins so, as far as it goes. Without words, any file.
+// What --force may replace: a file that begins so, as far as it goes. Without words, any file but a
+// recording.
 struct Replaceable {
   std::string_view beginning, name;
 };
 inline constexpr Replaceable kTraces = {{wire::kFileMagic, sizeof wire::kFileMagic}, "trace"};
+
+// Why a file that is there is not to be replaced by what is no recording, as a sentence; else
+// nothing.
+std::string refusal_to_replace(const std::string& output);
 
 // What is wrong with the place for a file made from `inputs`, as a sentence; else nothing.
 std::string obstacle(const std::string& output, const std::vector<std::string>& inputs, bool force,
