@@ -126,24 +126,26 @@ export function FilterBar() {
           set={(text) => ({ type: patternsOf(text, types) })}
         />
       )}
-      <Typed
-        name="min_size"
-        label="Size from"
-        value={state.min_size === null ? "" : typedBytes(state.min_size)}
-        wide="size"
-        placeholder="0"
-        wrong={(text) => (text && parseBytes(text) === null ? "A size is like 100, 64K or 1.5M." : null)}
-        set={(text) => ({ min_size: text ? parseBytes(text) : null })}
-      />
-      <Typed
-        name="max_size"
-        label="to"
-        value={state.max_size === null ? "" : typedBytes(state.max_size)}
-        wide="size"
-        placeholder="any"
-        wrong={(text) => (text && parseBytes(text) === null ? "A size is like 100, 64K or 1.5M." : null)}
-        set={(text) => ({ max_size: text ? parseBytes(text) : null })}
-      />
+      <div class="sizes">
+        <Typed
+          name="min_size"
+          label="Size from"
+          value={state.min_size === null ? "" : typedBytes(state.min_size)}
+          wide="size"
+          placeholder="0"
+          wrong={(text) => (text && parseBytes(text) === null ? "A size is like 100, 64K or 1.5M." : null)}
+          set={(text) => ({ min_size: text ? parseBytes(text) : null })}
+        />
+        <Typed
+          name="max_size"
+          label="to"
+          value={state.max_size === null ? "" : typedBytes(state.max_size)}
+          wide="size"
+          placeholder="any"
+          wrong={(text) => (text && parseBytes(text) === null ? "A size is like 100, 64K or 1.5M." : null)}
+          set={(text) => ({ max_size: text ? parseBytes(text) : null })}
+        />
+      </div>
     </form>
   );
 }
