@@ -91,6 +91,19 @@ P
   compare one.mscope --metric live --from 20%
   compare one.mscope
 done
+# One that is whole and says that it is of this trace, but was made of another.
+python3 - one.mscope.index other.mscope.index <<'P' || fail "no index to forge"
+import ctypes, sys
+checksum = ctypes.CDLL("libxxhash.so.0").XXH3_64bits
+checksum.restype = ctypes.c_uint64
+one, other = (bytearray(open(name, "rb").read()) for name in sys.argv[1:])
+other[16:40] = one[16:40]  # The stamp.
+other[72:80] = checksum(bytes(other[:72]), 72).to_bytes(8, "little")
+open(sys.argv[1], "wb").write(other)
+P
+cp one.mscope.index forged
+compare one.mscope
+cmp -s one.mscope.index forged && fail "an index that was made of another trace is not replaced"
 truncate -s 5000 one.mscope.index
 compare one.mscope --by thread
 echo nonsense >one.mscope.index

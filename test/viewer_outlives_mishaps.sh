@@ -135,6 +135,14 @@ for i in range(40):
         page.columns("api/timeline")
 if os.path.exists(index):
     os.remove(index)
+# Curves are in the index alone: that there are none is no answer.
+with viewer.Page(malloscope, "stacks.mscope") as page:
+    os.truncate(index, 500)
+    for path, words in [("api/sparks", {}), ("api/timeline", {"by": "site"})]:
+        status, body = page.get(path, words)
+        assert status == 500 and b"damaged" in body, (path, status, body)
+if os.path.exists(index):
+    os.remove(index)
 
 # A disk with no room for the index.
 record("small.mscope", f"{programs}/handover", "200")

@@ -178,6 +178,10 @@ class Index {
 
   // Which images are selected, by id - 1; none if the index does not suit the tables.
   std::vector<bool> selected(const trace::Tables& tables, Selection selection) const;
+  // Whether it suits them, as far as it can be seen without its blocks.
+  bool is_of(const trace::Tables& tables) const {
+    return tables.images.empty() ? facts_.images.empty() : !selected(tables, {}).empty();
+  }
 
   // The running sum of the selected images in a window: its highest, and the step that is in.
   struct Course {

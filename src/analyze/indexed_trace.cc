@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/indexed_trace.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -139,6 +141,11 @@ std::optional<IndexedTrace> open_indexed(const std::string& path, const trace::O
     trace::Listener nobody;
     Result<trace::Tables> read = trace::stream(path, &nobody, {{}, false});
     if (!read) return std::nullopt;
+    if (!index->is_of(*read)) {  // Whole, but written of something else.
+      index.reset();
+      unlink(place.c_str());
+      continue;
+    }
     read->events = index->facts().events;
     return IndexedTrace{std::move(*read), std::move(index)};
   }

@@ -394,14 +394,18 @@ class SizesView : public View, public HeapObserver {
   }
 
   static std::string sentence(const std::map<uint64_t, Amounts>& exact, const Amounts& total) {
-    uint64_t before = 0;
+    uint64_t before = 0, asked_for = 0;  // Bytes, without what realloc made of the blocks.
+    for (const auto& [size, amounts] : exact) asked_for += size * amounts.allocations;
     for (const auto& [size, amounts] : exact) {
       before += amounts.allocations;
       if (before * 2 < total.allocations || total.allocations == 0) continue;
-      return fmt::format("Half of {} ask for {} or less; {} together, {} on average",
+      std::string grown;
+      if (total.allocated_bytes > asked_for)
+        grown = fmt::format(" and {} by realloc", bytes_text(total.allocated_bytes - asked_for));
+      return fmt::format("Half of {} ask for {} or less, {} on average; {} together{}",
                          count_text(total.allocations, "allocation", "allocations"),
-                         bytes_text(size), bytes_text(total.allocated_bytes),
-                         bytes_text(total.allocated_bytes / total.allocations));
+                         bytes_text(size), bytes_text(asked_for / total.allocations),
+                         bytes_text(asked_for), grown);
     }
     return "No block was allocated";
   }

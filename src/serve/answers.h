@@ -45,6 +45,10 @@ struct Context {
   }
 };
 
+// Of what is found when it is read, and only from an index can be had.
+inline constexpr char kDamagedIndex[] =
+    "the index of this trace is damaged; run malloscope view again, which makes a new one";
+
 // Whether the question is about what changed since the other recording. An error if there is none.
 Result<bool> is_since_base(const Context& context, const Parameters& parameters);
 

@@ -174,7 +174,8 @@ Result<std::string> sparks_answer(const Context& context, const Parameters& para
     Explorer::CurvesQuestion asked = explorer.ask_curves(*question, by, ids.size(), line_of_row);
     context.let_others();
     std::shared_ptr<const analyze::IndexCurves> curves = explorer.curves(asked);
-    for (size_t i = 0; curves && i < ids.size(); ++i)
+    if (!curves) return fail(kDamagedIndex);
+    for (size_t i = 0; i < ids.size(); ++i)
       for (size_t k = 0; k < kSparks; ++k) {
         // The highest of its part, so that no peak is lost.
         const uint64_t* curve = curves->of(i);

@@ -192,9 +192,7 @@ Result<std::string> timeline_answer(const Context& context, const Parameters& pa
     Explorer::CurvesQuestion asked = layers_of(context, *question, by, &layers);
     context.let_others();
     curves = explorer.curves(asked);
-    if (!curves)
-      return fail(
-          "the index of this trace is damaged; run malloscope view again, which makes a new one");
+    if (!curves) return fail(kDamagedIndex);
     add_curves(explorer, *curves, &layers);
   }
   std::vector<analyze::WholeSlice> slices;
