@@ -42,6 +42,7 @@ export function AnswerView({
 
 // Answers that are of the time that is looked at.
 const timed = ["leaks", "sizes", "lifetimes", "threads"];
+const ofRanges = [...timed, "churn", "growth", "rss", "mappings"]; // The others are of a moment.
 
 export function AnswerBody({
   name = "",
@@ -58,7 +59,7 @@ export function AnswerBody({
 }) {
   return (
     <>
-      {timed.includes(name) && <WhatTime />}
+      {ofRanges.includes(name) && <WhatTime />}
       <p class="headline">{headlineOf(answer)}</p>
       {drawn}
       {answer.tables

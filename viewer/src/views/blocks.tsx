@@ -7,7 +7,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { lanesOf } from "../block_lanes";
 import { palette } from "../colors";
-import type { Blocks, Sites } from "../contract";
+import type { Blocks, Sites, Trace } from "../contract";
 import { axisTime, bytesText, countText, durationText, grouped, roundStep } from "../format";
 import { cutTime, threadName, usePage } from "../page";
 import { shown } from "../safe_text";
@@ -20,7 +20,7 @@ import { Nothing } from "../widgets/nothing";
 import { siteFrame } from "./site_table";
 
 export function BlocksView() {
-  const { state, change, source } = usePage();
+  const { state, change, source, trace } = usePage();
   const q = question(state, ["metric", "before_from", "before_to", "base"]);
   // Who made blocks in a part of the time need not be at its peak, and who computes need not have any.
   const part = state.from !== null || state.to !== null;
@@ -71,7 +71,15 @@ export function BlocksView() {
             blocks.blocks === 0 ? (
               <p class="sentence">No block of this site is left by these filters.</p>
             ) : (
-              <Bars blocks={blocks}>{blocks.coarse && <Alike asked={apart === which(site)} onApart={() => setApart(which(site))} />}</Bars>
+              <Bars blocks={blocks}>
+                {blocks.coarse && (
+                  <Alike
+                    many={blocks.blocks > mostBars && !isSample(trace)}
+                    asked={apart === which(site)}
+                    onApart={() => setApart(which(site))}
+                  />
+                )}
+              </Bars>
             )
           }
         </Waiting>
@@ -80,7 +88,18 @@ export function BlocksView() {
   );
 }
 
-function Alike({ asked, onApart }: { asked: boolean; onApart: () => void }) {
+function isSample(trace: Trace): boolean {
+  return trace.warnings.some((w) => w.kind === "sampled");
+}
+
+// `many`: more than can be drawn, so that they are merged in any case.
+function Alike({ many, asked, onApart }: { many: boolean; asked: boolean; onApart: () => void }) {
+  if (many)
+    return (
+      <p class="caption">
+        Blocks of a stack that are much alike are drawn as one. In a shorter time, with fewer blocks, each can be told apart.
+      </p>
+    );
   return (
     <p class="caption">
       Blocks of a stack that are much alike are drawn as one.{" "}
@@ -131,7 +150,7 @@ function Bars({ blocks, children }: { blocks: Blocks; children: ComponentChildre
   const [top, setTop] = useState(0);
   const [under, setUnder] = useState<{ bar: number; x: number; y: number } | null>(null);
   // Of a sample, each block that was recorded stands for several, though nothing was merged.
-  const sampled = trace.warnings.some((w) => w.kind === "sampled") && blocks.bars < mostBars && !blocks.coarse;
+  const sampled = isSample(trace) && blocks.bars < mostBars && !blocks.coarse;
   const lanes = useMemo(() => lanesOf(blocks.born, blocks.died), [blocks]);
   const from = cutTime(trace, state.from ?? 0),
     to = Math.max(from + 1, cutTime(trace, state.to ?? 1000));
@@ -197,7 +216,8 @@ function Bars({ blocks, children }: { blocks: Blocks; children: ComponentChildre
     context.font = "11px system-ui, sans-serif";
     const step = roundStep(to - from, size.w / 110);
     for (let ns = Math.ceil(from / step) * step; ns < to; ns += step) {
-      context.fillText(axisTime(ns, step), x(ns) + 3, 14);
+      const label = axisTime(ns, step);
+      if (x(ns) + 3 + context.measureText(label).width <= size.w) context.fillText(label, x(ns) + 3, 14);
       context.fillRect(x(ns), axis - 5, 1, 5);
     }
   }, [blocks, size, top, theme, from, to]);
