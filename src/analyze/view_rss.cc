@@ -42,26 +42,29 @@ class RssView : public View, public HeapObserver {
     heap->add_observer(this);
   }
 
-  void made(ImageId image, const Block& block, const wire::Event& event, bool) override {
+  void made(ImageId image, const Block& block, const wire::Event& event, bool counts) override {
     Course& course = at(image, event.tick);
     add(&course.now, block);
-    course.raise();
+    course.note(counts);
   }
   void changed(ImageId image, const Block& before, const Block& now, const wire::Event& event,
-               bool) override {
+               bool counts) override {
     Course& course = at(image, event.tick);
     take(&course.now, before);
     add(&course.now, now);
-    course.raise();
+    course.note(counts);
   }
-  void gone(ImageId image, const Block& block, End, const wire::Event& event, bool) override {
-    take(&at(image, event.tick).now, block);
+  void gone(ImageId image, const Block& block, End, const wire::Event& event,
+            bool counts) override {
+    Course& course = at(image, event.tick);
+    take(&course.now, block);
+    course.note(counts);
   }
-  void mapped(const wire::Event& event, StrandId, bool) override {
+  void mapped(const wire::Event& event, StrandId, bool counts) override {
     Course& course = at(event.image, event.tick);
     course.ranges.apply(event);
     course.now.mapped = course.ranges.bytes() - course.ranges.allocator_bytes();
-    course.raise();
+    course.note(counts);
   }
 
   Answer answer(Reading* reading, const Query& query) override {
@@ -75,6 +78,7 @@ class RssView : public View, public HeapObserver {
     }
     Course& course = course_of(image->id);
     uint64_t end = image->end_tick.value_or(reading->end_tick());
+    if (end < reading->accounts().window().from_tick) course.slots.assign(kSlots, {});
     course.advance_to(slices_.of(std::min(end, reading->accounts().window().to_tick)));
     Allocator allocator = allocator_of(*image);
     auto usable = [&](const Moment& m) { return m.usable[static_cast<size_t>(allocator)]; };
@@ -95,8 +99,8 @@ class RssView : public View, public HeapObserver {
     bool whole_life = window.from_tick == 0 && window.to_tick == UINT64_MAX;
     uint64_t peak_rss = whole_life ? std::max(image->peak_rss_bytes, highest.bytes) : highest.bytes;
 
-    Moment then;           // At the highest sample.
-    uint64_t earlier = 0;  // The most that the allocator had to set aside up to then.
+    Moment then;                               // At the highest sample.
+    uint64_t earlier = usable(course.before);  // The most that the allocator had to set aside.
     size_t slot = highest.bytes > 0 ? slices_.of(highest.tick) : kSlots - 1;
     for (size_t i = 0; i <= slot; ++i) earlier = std::max(earlier, usable(course.slots[i]));
     if (highest.bytes > 0) {
@@ -115,7 +119,7 @@ class RssView : public View, public HeapObserver {
  private:
   // Of one image.
   struct Course {
-    Moment now;
+    Moment now, before;  // Before the window, the highest of each.
     MappedRanges ranges;
     size_t slot = 0;
     std::vector<Moment> slots = std::vector<Moment>(kSlots);
@@ -124,7 +128,12 @@ class RssView : public View, public HeapObserver {
     void advance_to(size_t to) {
       while (slot < to) slots[++slot] = now;
     }
-    void raise() { slots[slot].raise_to(now); }
+    // What was before the window is nothing of it, but what is there when it begins.
+    void note(bool counts) {
+      if (counts) return slots[slot].raise_to(now);
+      before.raise_to(now);
+      slots[0] = now;
+    }
   };
 
   Course& course_of(ImageId image) {
