@@ -8,7 +8,7 @@ import { bytesText, countText, durationText, percentText } from "../format";
 import { peakTime, usePage } from "../page";
 import type { Source } from "../source";
 import { type State, question } from "../state";
-import { isInstant, isWholeTime, metricColumn, metricTitle } from "../time_words";
+import { isInstant, isWholeTime, leftByEnded, metricColumn, metricTitle } from "../time_words";
 import { useAnswer } from "../use_answer";
 import { Waiting } from "../widgets/bits";
 import { Nothing } from "../widgets/nothing";
@@ -67,6 +67,7 @@ function Peak({ sites, q, metric }: { sites: Sites; q: URLSearchParams; metric: 
           {bytesText(whole)} {when}
           {peaked !== null ? `, ${durationText(peaked)} after the recording began` : ""}
           {`, from ${countText(sites.rows, "site", "sites")}`}
+          {leftByEnded(trace, { ...state, metric })}
         </p>
         <Treemap
           parts={parts}
