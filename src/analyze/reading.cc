@@ -208,7 +208,8 @@ std::string Reading::sample_sentence() const {
   if (log2 == 0 || accounts_->tally().options().cpu) return {};
   return fmt::format(
       "Only a sample was recorded, about one block for each {} allocated: all figures are "
-      "estimates. {} in small blocks are right to about 10 %, {} to about 1 %; a realloc counts as a "
+      "estimates. {} in small blocks are right to about 10 %, {} to about 1 %; a realloc counts as "
+      "a "
       "free and an allocation",
       bytes_text(uint64_t{1} << log2), bytes_text(uint64_t{128} << log2),
       bytes_text(uint64_t{16384} << log2));
