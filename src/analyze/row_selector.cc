@@ -33,7 +33,8 @@ uint32_t RowSelector::number_of(const Met& met) {
 }
 
 uint32_t RowSelector::join(uint32_t some, uint32_t others) {
-  uint32_t few = 0, &known = some < kFewMets && others < kFewMets ? joined_[some][others] : few;
+  uint32_t not_kept = kNotKnown;
+  uint32_t& known = some < kFewMets && others < kFewMets ? joined_[some][others] : not_kept;
   if (known != kNotKnown) return known;
   const Met &a = mets_[some], &b = mets_[others];
   Met both = {a.words | b.words, a.focus || b.focus, a.ignore || b.ignore};

@@ -193,7 +193,7 @@ int main_export(const Words& words) {
   app.add_option("-o,--output", options.output, "File to write; - is standard output")
       ->required()
       ->type_name("FILE");
-  app.add_flag("-f,--force", options.force, "Overwrite the file if it exists");
+  app.add_flag("-f,--force", options.force, "Overwrite the file if it exists and is no recording");
   app.add_flag("--whole-stacks", options.whole_stacks,
                "Also the allocator and the standard library on the inner end of stacks");
   add_query(app, &options.query);

@@ -38,7 +38,7 @@ int main_html(const Words& words) {
       "malloscope html");
   add_trace(app, &trace);
   app.add_option("-o,--output", output, "File to write")->required()->type_name("FILE");
-  app.add_flag("-f,--force", force, "Overwrite the file if it exists");
+  app.add_flag("-f,--force", force, "Overwrite the file if it exists and is no recording");
   app.add_option("--base", base,
                  "Another recording: what changed since then, as a table and as a flame graph")
       ->type_name("TRACE")
